@@ -6,24 +6,11 @@
 mod alone;
 pub(crate) mod asymmetry;
 mod coscheduling;
-mod h1;
-mod h2;
-mod h3;
-mod h4;
-mod h5;
-mod h6;
 mod load;
-mod m11;
-mod m13;
-mod m14;
-mod m15;
-mod m6;
-mod m7;
-mod m8;
-mod m9;
 mod mapping;
 mod occupancy;
 mod optimality;
+mod output;
 mod sensitivity;
 mod symbiosis;
 mod umbrella;
@@ -35,7 +22,6 @@ pub use sensitivity::hypercube;
 use crate::frame::CellQuery;
 use crate::simulate::ExperimentSpec;
 use crate::study::Analyses;
-use mapping::{pairs, per_program};
 
 macro_rules! files {
     ($folder:literal: $($name:literal),* $(,)?) => {
@@ -99,27 +85,27 @@ pub(crate) const ANALYSES: Analyses = Analyses {
         ("s2", symbiosis::errors::forward),
         ("s3", symbiosis::errors::inverse),
         ("s7", symbiosis::co_runners::run),
-        ("h1", h1::run),
-        ("h2", h2::run),
-        ("h3", h3::run),
-        ("h4", h4::run),
-        ("h5", h5::run),
-        ("h6", h6::run),
-        ("m1", per_program::m1),
-        ("m2", |context, file| pairs::M2.run(context, file)),
-        ("m3", |context, file| pairs::M3.run(context, file)),
-        ("m4", per_program::m4),
-        ("m5", |context, file| pairs::M5.run(context, file)),
-        ("m6", m6::run),
-        ("m7", m7::run),
-        ("m8", m8::run),
-        ("m9", m9::run),
-        ("m10", |context, file| pairs::M10.run(context, file)),
-        ("m11", m11::run),
-        ("m12", |context, file| pairs::M12.run(context, file)),
-        ("m13", m13::run),
-        ("m14", m14::run),
-        ("m15", m15::run),
+        ("h1", coscheduling::h1),
+        ("h2", |c, f| coscheduling::run(c, f, coscheduling::h2)),
+        ("h3", |c, f| coscheduling::run(c, f, coscheduling::h3)),
+        ("h4", coscheduling::h4),
+        ("h5", |c, f| coscheduling::run(c, f, coscheduling::h5)),
+        ("h6", |c, f| coscheduling::run(c, f, coscheduling::h6)),
+        ("m1", |c, f| mapping::run(c, f, mapping::m1)),
+        ("m2", |context, file| mapping::M2.run(context, file)),
+        ("m3", |context, file| mapping::M3.run(context, file)),
+        ("m4", |c, f| mapping::run(c, f, mapping::m4)),
+        ("m5", |context, file| mapping::M5.run(context, file)),
+        ("m6", |c, f| mapping::run(c, f, mapping::m6)),
+        ("m7", |c, f| mapping::run(c, f, mapping::m7)),
+        ("m8", |c, f| mapping::run(c, f, mapping::m8)),
+        ("m9", |c, f| mapping::run(c, f, mapping::m9)),
+        ("m10", |context, file| mapping::M10.run(context, file)),
+        ("m11", |c, f| mapping::run(c, f, mapping::m11)),
+        ("m12", |context, file| mapping::M12.run(context, file)),
+        ("m13", |c, f| mapping::run(c, f, mapping::m13)),
+        ("m14", |c, f| mapping::run(c, f, mapping::m14)),
+        ("m15", mapping::m15),
         ("x1", umbrella::run),
         ("x3", sensitivity::run),
         ("x5", optimality::run),

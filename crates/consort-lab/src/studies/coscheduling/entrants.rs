@@ -1,14 +1,22 @@
-//! The schedulers that are compared.
+//! The schedulers that are compared, and their choice of a round by simulated trials.
 
+use super::AloneMeasures;
+use RoundMethod::Fair;
+use consort_core::ProgramId;
 use consort_core::coscheduling::{
-    Chooser, ContendedResource, EnergyDelayBaseline, FairChooser, GangChooser, GreedyChooser,
-    PdpaChooser, RoundObjective, SecondaryCondition,
+    Chooser, ChooserStep, ContendedResource, CoscheduleSlot, EnergyDelayBaseline, FairChooser,
+    GangChooser, GreedyChooser, PdpaChooser, ProgramMeasure, RoundObjective, SecondaryCondition,
+    SlotTrial,
 };
-use consort_experiment::slots::{NEAR_LINEAR, SearchGoal, SlotMembers};
+use consort_experiment::ExperimentError;
+use consort_experiment::slots::{NEAR_LINEAR, SearchGoal, SlotMembers, SlotTrials};
+use std::collections::BTreeMap;
+use {ContendedResource::*, EnergyDelayBaseline::*, RoundObjective::*, SecondaryCondition::*};
+use {SlotMembers::All, SlotMembers::Gaining};
 
 /// Distance from linear scaling within which a program runs alone under the fair schedulers and
 /// `pdpa`, and the α of the secondary condition: the source's 10 percent.
-pub(in crate::studies) const ALPHA: f64 = NEAR_LINEAR;
+pub(super) const ALPHA: f64 = NEAR_LINEAR;
 /// Efficiencies between which `pdpa` is content; the policy's own.
 const PDPA: (f64, f64) = (0.5, 0.9);
 
@@ -33,61 +41,23 @@ pub(in crate::studies) enum RoundMethod {
 
 /// All schedulers, the gang first; those after [`MAIN`] are other readings of the fair ones.
 pub(in crate::studies) const ENTRANTS: [RoundScheduler; 14] = [
-    round_scheduler("gang", RoundMethod::Gang),
-    round_scheduler(
-        "fair-mis",
-        fair(ContendedResource::Misses, SecondaryCondition::Printed),
-    ),
-    round_scheduler(
-        "fair-com",
-        fair(ContendedResource::Bus, SecondaryCondition::Printed),
-    ),
-    round_scheduler("greedy", RoundMethod::Greedy),
-    round_scheduler("pdpa", RoundMethod::Pdpa),
-    round_scheduler(
-        "oracle-coschedule",
-        search(RoundObjective::EnergyDelay, SlotMembers::Gaining),
-    ),
-    round_scheduler(
-        "oracle-coschedule:members=all",
-        search(RoundObjective::EnergyDelay, SlotMembers::All),
-    ),
-    round_scheduler(
+    scheduler("gang", RoundMethod::Gang),
+    scheduler("fair-mis", Fair(Misses, Gang, Printed)),
+    scheduler("fair-com", Fair(Bus, Gang, Printed)),
+    scheduler("greedy", RoundMethod::Greedy),
+    scheduler("pdpa", RoundMethod::Pdpa),
+    scheduler("oracle-coschedule", search(EnergyDelay, Gaining)),
+    scheduler("oracle-coschedule:members=all", search(EnergyDelay, All)),
+    scheduler(
         "oracle-coschedule:members=all,objective=throughput",
-        search(RoundObjective::Throughput, SlotMembers::All),
+        search(Throughput, All),
     ),
-    round_scheduler(
-        "fair-mis:secondary=reversed",
-        fair(ContendedResource::Misses, SecondaryCondition::Reversed),
-    ),
-    round_scheduler(
-        "fair-mis:secondary=off",
-        fair(ContendedResource::Misses, SecondaryCondition::Off),
-    ),
-    round_scheduler(
-        "fair-mis:better-than=slot",
-        RoundMethod::Fair(
-            ContendedResource::Misses,
-            EnergyDelayBaseline::Slot,
-            SecondaryCondition::Printed,
-        ),
-    ),
-    round_scheduler(
-        "fair-com:secondary=reversed",
-        fair(ContendedResource::Bus, SecondaryCondition::Reversed),
-    ),
-    round_scheduler(
-        "fair-com:secondary=off",
-        fair(ContendedResource::Bus, SecondaryCondition::Off),
-    ),
-    round_scheduler(
-        "fair-com:better-than=slot",
-        RoundMethod::Fair(
-            ContendedResource::Bus,
-            EnergyDelayBaseline::Slot,
-            SecondaryCondition::Printed,
-        ),
-    ),
+    scheduler("fair-mis:secondary=reversed", Fair(Misses, Gang, Reversed)),
+    scheduler("fair-mis:secondary=off", Fair(Misses, Gang, Off)),
+    scheduler("fair-mis:better-than=slot", Fair(Misses, Slot, Printed)),
+    scheduler("fair-com:secondary=reversed", Fair(Bus, Gang, Reversed)),
+    scheduler("fair-com:secondary=off", Fair(Bus, Gang, Off)),
+    scheduler("fair-com:better-than=slot", Fair(Bus, Slot, Printed)),
 ];
 
 /// The baseline.
@@ -95,28 +65,24 @@ pub(in crate::studies) const GANG: usize = 0;
 /// Schedulers that figures show.
 pub(in crate::studies) const MAIN: std::ops::Range<usize> = 1..8;
 /// Schedulers that the source compares.
-pub(in crate::studies) const SOURCES: std::ops::Range<usize> = 1..6;
+pub(super) const SOURCES: std::ops::Range<usize> = 1..6;
 /// The fair schedulers as the source has them.
-pub(in crate::studies) const FAIR: [usize; 2] = [1, 2];
+pub(super) const FAIR: [usize; 2] = [1, 2];
 /// The source's oracle.
-pub(in crate::studies) const ORACLE: usize = 5;
+pub(super) const ORACLE: usize = 5;
 /// The best round by energy-delay of all rounds.
-pub(in crate::studies) const BOUND: usize = 6;
+pub(super) const BOUND: usize = 6;
 /// Every reading of the fair schedulers, in the order of [`READING_NAMES`].
-pub(in crate::studies) const READINGS: [[usize; 4]; 2] = [[1, 8, 9, 10], [2, 11, 12, 13]];
+pub(super) const READINGS: [[usize; 4]; 2] = [[1, 8, 9, 10], [2, 11, 12, 13]];
 /// Names of the readings: of the secondary condition, and of the standard that a newcomer's slot
 /// must beat.
-pub(in crate::studies) const READING_NAMES: [&str; 4] = ["printed", "reversed", "off", "slot"];
-
-const fn fair(order: ContendedResource, secondary: SecondaryCondition) -> RoundMethod {
-    RoundMethod::Fair(order, EnergyDelayBaseline::Gang, secondary)
-}
+pub(super) const READING_NAMES: [&str; 4] = ["printed", "reversed", "off", "slot"];
 
 const fn search(objective: RoundObjective, members: SlotMembers) -> RoundMethod {
     RoundMethod::Exhaustive(SearchGoal { objective, members })
 }
 
-const fn round_scheduler(name: &'static str, how: RoundMethod) -> RoundScheduler {
+const fn scheduler(name: &'static str, how: RoundMethod) -> RoundScheduler {
     RoundScheduler { name, how }
 }
 
@@ -124,20 +90,20 @@ impl RoundScheduler {
     /// Name in a legend.
     pub fn short(&self) -> &'static str {
         match self.how {
-            RoundMethod::Exhaustive(quest) => match (quest.members, quest.objective) {
-                (SlotMembers::Gaining, _) => "oracle",
-                (SlotMembers::All, RoundObjective::EnergyDelay) => "bound, energy-delay",
-                (SlotMembers::All, RoundObjective::Throughput) => "bound, throughput",
+            RoundMethod::Exhaustive(goal) => match (goal.members, goal.objective) {
+                (Gaining, _) => "oracle",
+                (All, EnergyDelay) => "bound, energy-delay",
+                (All, Throughput) => "bound, throughput",
             },
             _ => self.name,
         }
     }
 
-    /// Its chooser; none where all rounds are tried.
+    /// Its chooser; `None` if it searches all rounds.
     pub fn chooser(&self) -> Option<Box<dyn Chooser>> {
         Some(match self.how {
             RoundMethod::Gang => Box::new(GangChooser::default()),
-            RoundMethod::Fair(order, standard, secondary) => {
+            Fair(order, standard, secondary) => {
                 Box::new(FairChooser::new(order, standard, secondary, ALPHA))
             }
             RoundMethod::Greedy => Box::new(GreedyChooser::default()),
@@ -146,15 +112,116 @@ impl RoundScheduler {
         })
     }
 
-    /// Returns true where rounds that prove worse than the gang are given up.
+    /// True if it gives up rounds that prove worse than the gang.
     pub fn is_fair(&self) -> bool {
-        matches!(self.how, RoundMethod::Fair(..))
+        matches!(self.how, Fair(..))
+    }
+}
+
+/// Lets the scheduler choose a round by trials, among the programs that are known alone;
+/// `None` if it searches all rounds.
+///
+/// # Errors
+/// Those of the trials.
+pub(in crate::studies) fn choose<E>(
+    scheduler: &RoundScheduler,
+    cores: u32,
+    alone: &AloneMeasures,
+    mut trial: impl FnMut(&CoscheduleSlot) -> Result<SlotTrial, E>,
+) -> Result<Option<ChosenRound>, E> {
+    let Some(mut chooser) = scheduler.chooser() else {
+        return Ok(None);
+    };
+    // Programs that scale nearly linearly are sampled on one core, too, and left alone.
+    let leaves_linear = scheduler.is_fair() || scheduler.how == RoundMethod::Pdpa;
+    let throughput = |id, cores| {
+        let measure = alone.get(&(id, cores));
+        measure.map_or(0.0, ProgramMeasure::throughput)
+    };
+    let (mut linear, mut others) = (Vec::new(), Vec::new());
+    for (&(id, with), &measure) in alone {
+        if with != cores {
+            continue;
+        }
+        let least = (1.0 - ALPHA) * f64::from(cores) * throughput(id, 1);
+        if leaves_linear && throughput(id, cores) >= least {
+            linear.push(CoscheduleSlot::alone(id, cores));
+        } else {
+            others.push((id, measure));
+        }
+    }
+    let sampled: &[u32] = if leaves_linear { &[cores, 1] } else { &[cores] };
+    let samples = (linear.len() + others.len()) * sampled.len();
+    chooser.begin(cores, &others);
+    let (mut last, mut tried) = (None, 0);
+    let mut slots = loop {
+        match chooser.next(last.as_ref()) {
+            ChooserStep::Try(slot) => {
+                last = Some(trial(&slot)?);
+                // The samples are counted above, once for each program.
+                let is_sample = matches!(slot.teams[..], [team] if sampled.contains(&team.cores));
+                tried += usize::from(!is_sample);
+            }
+            ChooserStep::Done(slots) => break slots,
+        }
+    };
+    slots.extend(linear);
+    Ok(Some(ChosenRound {
+        slots,
+        quanta: samples + tried,
+    }))
+}
+
+/// Round that a scheduler chose.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::studies) struct ChosenRound {
+    pub slots: Vec<CoscheduleSlot>,
+    /// Quanta that the choice took: samples alone on all cores and on one, and trials.
+    pub quanta: usize,
+}
+
+/// Trials of one run, each simulated once.
+pub(super) struct TrialCache<'a> {
+    trials: SlotTrials<'a>,
+    alone: &'a AloneMeasures,
+    shared: BTreeMap<Vec<(ProgramId, u32)>, SlotTrial>,
+}
+
+impl<'a> TrialCache<'a> {
+    pub(super) fn new(trials: SlotTrials<'a>, alone: &'a AloneMeasures) -> Self {
+        Self {
+            trials,
+            alone,
+            shared: BTreeMap::new(),
+        }
     }
 
-    /// Returns true where programs that scale nearly linearly are sampled on one core, and left
-    /// alone.
-    pub fn leaves_linear(&self) -> bool {
-        self.is_fair() || self.how == RoundMethod::Pdpa
+    /// See [`choose`].
+    pub(super) fn choose(
+        &mut self,
+        scheduler: &RoundScheduler,
+    ) -> Result<Option<ChosenRound>, ExperimentError> {
+        let (cores, alone) = (self.trials.suite().cores(), self.alone);
+        choose(scheduler, cores, alone, |slot| self.trial(slot))
+    }
+
+    fn trial(&mut self, slot: &CoscheduleSlot) -> Result<SlotTrial, ExperimentError> {
+        if let [team] = slot.teams[..]
+            && let Some(measure) = self.alone.get(&(team.program, team.cores))
+        {
+            return Ok(SlotTrial {
+                slot: slot.clone(),
+                measures: vec![*measure],
+            });
+        }
+        let teams = slot.teams.iter().map(|team| (team.program, team.cores));
+        let key: Vec<(ProgramId, u32)> = teams.collect();
+        if let Some(trial) = self.shared.get(&key) {
+            return Ok(trial.clone());
+        }
+        let trial = self.trials.run(slot)?;
+        self.shared.insert(key, trial.clone());
+        Ok(trial)
     }
 }
 
@@ -163,23 +230,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_those_of_the_names() {
+    fn positions_of_schedulers_match_their_names() {
         assert_eq!(ENTRANTS[GANG].how, RoundMethod::Gang);
         assert_eq!(FAIR.map(|i| ENTRANTS[i].name), ["fair-mis", "fair-com"]);
         for (readings, first) in READINGS.iter().zip(FAIR) {
             assert_eq!(readings[0], first);
-            let name = ENTRANTS[first].name;
-            let of_it = |&i: &usize| ENTRANTS[i].name.starts_with(name) && ENTRANTS[i].is_fair();
-            assert!(readings.iter().all(of_it));
+            for scheduler in readings.map(|i| ENTRANTS[i]) {
+                assert!(scheduler.name.starts_with(ENTRANTS[first].name));
+                assert!(scheduler.is_fair());
+            }
         }
         assert!(MAIN.into_iter().all(|i| i < 3 || !ENTRANTS[i].is_fair()));
-        let quest = |i: usize| match ENTRANTS[i].how {
-            RoundMethod::Exhaustive(quest) => quest.members,
-            _ => unreachable!("{i} searches"),
-        };
-        assert_eq!(
-            (quest(ORACLE), quest(BOUND)),
-            (SlotMembers::Gaining, SlotMembers::All)
-        );
+        let goal = |objective, members| SearchGoal { objective, members };
+        let how = [ORACLE, BOUND].map(|i| ENTRANTS[i].how);
+        let goals = [goal(EnergyDelay, Gaining), goal(EnergyDelay, All)];
+        assert_eq!(how, goals.map(RoundMethod::Exhaustive));
     }
 }

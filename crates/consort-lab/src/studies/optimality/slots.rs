@@ -1,9 +1,8 @@
 //! Every slot of a suite, simulated: the rounds of any scheduler and the best round, by the same
 //! trials.
 
-use crate::studies::coscheduling::alone::AloneMeasures;
-use crate::studies::coscheduling::choose::choose;
-use crate::studies::coscheduling::entrants::{ENTRANTS, GANG, RoundScheduler};
+use crate::studies::coscheduling::AloneMeasures;
+use crate::studies::coscheduling::entrants::{ENTRANTS, GANG, RoundScheduler, choose};
 use consort_core::ProgramId;
 use consort_core::coscheduling::{
     CoscheduleSlot, ExhaustiveError, ExhaustiveSlots, ProgramMeasure, ProgramTeam, RoundObjective,
