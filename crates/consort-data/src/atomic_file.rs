@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn new_file_replaces_the_old_and_nothing_else_is_left() {
+    fn new_file_replaces_the_old() {
         let folder = tempfile::tempdir().unwrap();
         write_atomically(folder.path(), "a", b"long old content").unwrap();
         write_atomically(folder.path(), "a", b"new").unwrap();
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn existing_file_is_kept_if_a_new_one_was_asked_for() {
+    fn persist_new_keeps_an_existing_file() {
         let folder = tempfile::tempdir().unwrap();
         write_atomically(folder.path(), "a", b"old").unwrap();
         let file = AtomicFile::create(&folder.path().join("a"), PUBLIC).unwrap();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn permissions_are_those_asked_for_less_the_umask() {
+    fn permissions_are_requested_less_the_umask() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("a");
         AtomicFile::create(&place, 0o600)

@@ -51,7 +51,6 @@ type ColumnarError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A file of batches that is being written.
 pub(crate) enum ColumnarWriter {
-    /// The Arrow IPC file format.
     Arrow(Box<FileWriter<BufWriter<File>>>),
     /// Parquet; every part becomes a row group or part of one.
     Parquet(Box<parquet::arrow::ArrowWriter<BufWriter<File>>>),

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_missed_goes_first_and_is_named() {
+    fn extra_columns_are_hidden_first_and_named() {
         let heads = [
             head("name", false, false),
             head("a", true, true),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_many_numbers_is_set_in_parts_with_their_keys() {
+    fn wide_table_is_split_with_its_keys() {
         let heads: Vec<ColumnHead> = (0..5)
             .map(|i| head(&format!("c{i}"), i > 0, false))
             .collect();

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_is_spread_over_value_interval_and_runs() {
+    fn mean_fills_value_interval_and_runs() {
         let mut headline = HeadlineTable::new().unwrap();
         headline.add("a over b", "ratio", interval()).unwrap();
         let table = headline.into_table();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_is_what_a_ratio_is_above_one() {
+    fn gain_is_ratio_above_one() {
         let mut headline = HeadlineTable::new().unwrap();
         headline.add_gain("mean", interval()).unwrap();
         headline.add_gain("one run", 0.75).unwrap();

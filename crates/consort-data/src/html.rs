@@ -77,7 +77,10 @@ pub fn table(table: &ReportTable) -> String {
     let heading =
         |column: &ReportColumn| format!("<th scope=\"col\">{}</th>", escape(&column.heading()));
     let headings: String = table.columns().iter().map(heading).collect();
-    let common = common_n(table);
+    // The number of runs behind every interval; each cell names its own if they differ.
+    let cells = table.rows().iter().flat_map(|row| &row.cells);
+    let mut counts = cells.filter_map(Cell::n);
+    let common = counts.next().filter(|n| counts.all(|other| other == *n));
     let rows = table.rows().iter().map(|r| row(r, common.is_none()));
     let rows: String = rows.collect();
     let n = common.map_or_else(String::new, |n| format!(" <small>n={n}</small>"));
@@ -86,17 +89,6 @@ pub fn table(table: &ReportTable) -> String {
          <thead><tr><th></th>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
         escape(table.title())
     )
-}
-
-/// The number of runs behind every interval; `None` if intervals differ in it.
-fn common_n(table: &ReportTable) -> Option<usize> {
-    let cells = table.rows().iter().flat_map(|row| &row.cells);
-    let mut all = cells.filter_map(|cell| match cell {
-        Cell::Interval(interval) => Some(interval.n),
-        _ => None,
-    });
-    let first = all.next()?;
-    all.all(|n| n == first).then_some(first)
 }
 
 fn row(row: &ReportRow, with_n: bool) -> String {
@@ -132,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_runs_that_differ_stand_beside_each_figure() {
+    fn unequal_run_counts_are_next_to_figures() {
         let mut table = ReportTable::new("t", "T", vec![ReportColumn::plain("x", "X")]).unwrap();
         for runs in [&[1.0, 2.0, 4.0][..], &[1.0, 2.0, 4.0, 5.0]] {
             let interval = consort_core::stats::ConfidenceInterval::from_values(runs).unwrap();

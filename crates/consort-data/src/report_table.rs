@@ -134,7 +134,19 @@ impl ReportTable {
             columns,
             rows: Vec::new(),
         };
-        table.check_keys()?;
+        if !is_file_key(key) {
+            return Err(table.bad_key("table", key, "use a-z, 0-9, '-' and '_'"));
+        }
+        for (index, column) in table.columns.iter().enumerate() {
+            if !is_column_key(&column.key) {
+                let right = "it must not be empty, 'key', end in '_ci95' or '_n', \
+                             or hold blanks, commas, colons or quotes";
+                return Err(table.bad_key("column", &column.key, right));
+            }
+            if table.columns[..index].iter().any(|c| c.key == column.key) {
+                return Err(table.duplicate_key("column", &column.key));
+            }
+        }
         Ok(table)
     }
 
@@ -194,23 +206,6 @@ impl ReportTable {
     pub fn cell(&self, row: &str, column: &str) -> Option<&Cell> {
         let index = self.columns.iter().position(|c| c.key == column)?;
         self.row(row)?.cells.get(index)
-    }
-
-    fn check_keys(&self) -> Result<(), ReportTableError> {
-        if !is_file_key(&self.key) {
-            return Err(self.bad_key("table", &self.key, "use a-z, 0-9, '-' and '_'"));
-        }
-        for (index, column) in self.columns.iter().enumerate() {
-            if !is_column_key(&column.key) {
-                let right = "it must not be empty, 'key', end in '_ci95' or '_n', \
-                             or hold blanks, commas, colons or quotes";
-                return Err(self.bad_key("column", &column.key, right));
-            }
-            if self.columns[..index].iter().any(|c| c.key == column.key) {
-                return Err(self.duplicate_key("column", &column.key));
-            }
-        }
-        Ok(())
     }
 
     fn bad_key(&self, what: &'static str, key: &str, right: &'static str) -> ReportTableError {

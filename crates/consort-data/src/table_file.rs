@@ -235,6 +235,7 @@ impl TableSink {
                 .finish()
                 .map_err(|cause| TableError::file(&path, cause))?,
         }
+        // On disk before it replaces an earlier file of that name.
         self.file.as_file().sync_all().map_err(failed)?;
         self.file.replace().map_err(failed)
     }

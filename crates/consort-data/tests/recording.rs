@@ -118,7 +118,7 @@ fn check(path: &Path, quanta: &[u32]) {
 }
 
 #[test]
-fn a_recording_over_several_parts_is_read_as_it_was() {
+fn recording_of_several_parts_is_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.parquet");
     let quanta: Vec<u32> = (0..23).map(|n| n % 5).collect();
@@ -129,7 +129,7 @@ fn a_recording_over_several_parts_is_read_as_it_was() {
 }
 
 #[test]
-fn what_was_not_finished_is_read_up_to_its_last_part() {
+fn unfinished_recording_is_read_to_last_part() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.parquet");
     let mut recorder = RecordingWriter::create(&path, &about(), false).unwrap();
@@ -232,7 +232,7 @@ fn error_of(bytes: &[u8]) -> Option<String> {
 }
 
 #[test]
-fn damaged_pages_that_the_reader_of_parquet_asserts_against_are_an_error() {
+fn damaged_pages_are_an_error() {
     let whole = bytes();
     let flipped = (0..1_000).filter_map(|at| {
         let mut bytes = whole.clone();

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_or_is_no_file_is_refused() {
+    fn devices_and_folders_are_refused() {
         assert_eq!(
             reported(1 << 20, "/dev/zero"),
             "it is a device, not a file or a pipe"
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_and_names_are_no_files_but_existing_files_are() {
+    fn only_existing_files_are_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c++ 3*x");
         fs::write(&path, "a").unwrap();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_may_be_as_large_as_allowed_and_no_larger() {
+    fn file_above_the_limit_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         fs::write(&path, vec![b'a'; 1 << 20]).unwrap();

@@ -182,6 +182,8 @@ impl AloneRun<'_> {
             if (factor - 1.0).abs() < NEAR {
                 break;
             }
+            // Serial sections grow with the work, so the time is nearly proportional to it, and a few
+            // rounds of scaling are enough.
             work = self.time_run(work.instructions * factor)?;
         }
         Ok(work)
@@ -189,6 +191,7 @@ impl AloneRun<'_> {
 
     fn time_run(&self, instructions: f64) -> Result<AloneWork, ExperimentError> {
         let mut machine = self.build_machine(instructions)?;
+        // The machine runs in mode `Once`, so observations end when the program does.
         while machine.observe()?.is_some() {}
         let results = machine.results();
         let run = results.first().and_then(|r| r.completions.first());
@@ -237,7 +240,7 @@ mod tests {
 
     /// Its serial sections are in its work in the same share, however long it runs.
     #[test]
-    fn work_with_serial_sections_takes_the_time_that_it_is_said_to() {
+    fn work_with_serial_sections_takes_requested_time() {
         for seconds in [0.5, 2.0] {
             let mut workload = pair(["blackscholes", "mcf"]);
             workload.entries.truncate(1);
@@ -253,7 +256,7 @@ mod tests {
 
     /// Alone is with all its siblings: what they wait for each other's locks is in the time.
     #[test]
-    fn work_with_locks_takes_the_time_that_it_is_said_to() {
+    fn work_with_locks_takes_requested_time() {
         let mut workload = pair(["bodytrack", "mcf"]);
         workload.entries.truncate(1);
         workload.entries[0].threads = 4;

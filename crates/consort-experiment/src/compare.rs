@@ -128,6 +128,7 @@ fn run_all(
 ) -> Result<Vec<Vec<RunResult>>, ExperimentError> {
     let seeds = (0..runs as u64).map(|i| context.seed().wrapping_add(i));
     let seeds: Vec<u64> = seeds.collect();
+    // Every contender has the same seeds, so that ratios can be taken run by run.
     let jobs: Vec<(usize, u64)> = (0..contenders.len())
         .flat_map(|c| seeds.iter().map(move |&seed| (c, seed)))
         .collect();
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_the_contenders_and_the_baseline_is_one() {
+    fn rows_are_contenders_with_baseline_one() {
         let comparison = comparison(1);
         let names: Vec<&str> = comparison
             .results

@@ -39,22 +39,17 @@ pub struct Contender {
 /// Decider of placements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ContenderKind {
-    /// A policy of the registry.
     Policy(PolicySpec),
-    /// The scheduler that knows the truth.
     Oracle(SlowdownObjective),
     /// The best round of co-schedules.
     Coschedule(CoscheduleSource),
-    /// A policy from outside of the registry.
     Custom(CustomPolicy),
 }
 
 /// Co-schedules, searched for or given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CoscheduleSource {
-    /// Objective of the search.
     goal: SearchGoal,
-    /// Length of a quantum, ms.
     quantum_ms: u64,
     /// `None` until they have been found.
     slots: Option<Arc<Vec<CoscheduleSlot>>>,
@@ -214,7 +209,6 @@ fn contender_kind(spec: PolicySpec) -> Result<ContenderKind, ExperimentError> {
 /// Opens a policy on a machine; each run has one of its own.
 type OpenPolicy = Arc<dyn Fn(&Topology, &SignalOffers) -> PolicyResult + Send + Sync>;
 
-/// A policy from outside of the registry.
 #[derive(Clone)]
 pub struct CustomPolicy {
     /// Its name.
@@ -282,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn it_runs_as_the_same_policy_of_the_registry_does() {
+    fn custom_policy_runs_like_the_registered_one() {
         let experiment = experiment();
         let work = experiment.measure_work(1).unwrap();
         let run = |contender: &Contender| experiment.run(contender, &work, 1, None).unwrap();
@@ -297,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn needs_that_the_machine_does_not_meet_are_named() {
+    fn unmet_needs_are_named() {
         let experiment = experiment();
         let work = experiment.measure_work(1).unwrap();
         let contender = Contender::from_policy(none(&[Signal::CodeFootprint]), "linux").unwrap();

@@ -239,7 +239,7 @@ mod tests {
     use crate::{ExperimentContext, JobsError, Scale, StageProgress};
 
     #[test]
-    fn results_are_in_order_for_any_number_of_workers() {
+    fn results_keep_order_with_any_workers() {
         let jobs: Vec<u64> = (0..100).collect();
         for count in [1, 2, 7] {
             let context = ExperimentContext::new(1, Scale::Full, workers(count), &|_| ());
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn each_result_is_made_once_and_failures_are_not_kept() {
+    fn results_are_computed_once_failures_again() {
         let shared = SharedResults::default();
         let context = |seed| {
             ExperimentContext::new(seed, Scale::Quick, workers(1), &|_| ())
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_and_runs_of_the_scope_end_and_others_go_on() {
+    fn stop_ends_only_runs_of_its_scope() {
         let stop = StopRequest::default();
         let ask_after_two = |at: StageProgress| {
             if at.done == 2 {

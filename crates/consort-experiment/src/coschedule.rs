@@ -95,7 +95,7 @@ mod tests {
 
     /// Two programs of eight threads that leave much of the machine idle when they are alone.
     #[test]
-    fn it_runs_what_it_found_and_that_is_faster_than_the_gang() {
+    fn best_round_is_faster_than_the_gang() {
         let mut workload = pair(["streamcluster", "bodytrack"]);
         for entry in &mut workload.entries {
             entry.threads = 8;

@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_latency_is_that_of_lines_of_data() {
+    fn memory_latency_counts_data_lines_only() {
         let one = counters(1.0);
         assert_eq!(one.memory.total(), 20.0);
         assert_eq!(one.memory.prefetch_fraction(), Some(0.6));
@@ -379,7 +379,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rates_of_a_sum_lie_between_those_of_its_parts(a in 0.1f64..10.0, b in 0.1f64..10.0) {
+        fn rates_of_sum_lie_between_parts(a in 0.1f64..10.0, b in 0.1f64..10.0) {
             let mut sum = counters(a);
             sum.add(&ProgramCounters { l2_misses: 0.0, ..counters(b) });
             prop_assert!(sum.l2_mpki() > 0.0 && sum.l2_mpki() < 3.0);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_measured_alone_is_what_the_profile_says() {
+    fn measured_prefetching_matches_the_profile() {
         for name in [
             "blackscholes",
             "bodytrack",

@@ -263,6 +263,7 @@ impl GroupSlowdowns {
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
+        // Kept, because the same groups are solved again in later quanta.
         let speeds = self.solve(threads);
         self.known.insert(key, speeds.clone());
         speeds

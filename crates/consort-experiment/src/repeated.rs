@@ -146,7 +146,7 @@ mod tests {
     use crate::testing::{chip, pair};
 
     #[test]
-    fn every_program_has_run_so_many_times_and_counts_are_per_run() {
+    fn programs_run_requested_times_with_counts_per_run() {
         let experiment = Experiment::new(&chip("core2-q9550"), pair(["hmmer", "mcf"]), 0.1);
         let work = experiment.measure_work(1).unwrap();
         let linux = Contender::new("linux", "linux").unwrap();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_program_that_was_stopped_follows_from_how_far_it_is() {
+    fn time_of_stopped_program_is_extrapolated() {
         let experiment = Experiment {
             chip: chip("core2-q9550"),
             workload: pair(["hmmer", "povray"]),

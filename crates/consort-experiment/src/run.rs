@@ -356,7 +356,7 @@ mod tests {
     /// bzip2 is three times as long as povray. It has the core to itself once povray has ended, and
     /// does the rest as fast as alone.
     #[test]
-    fn what_is_left_of_a_longer_program_runs_alone() {
+    fn rest_of_longer_program_runs_alone() {
         let experiment = experiment("bulldozer-6282se", 1.0);
         let mut work = experiment.measure_work(1).unwrap();
         work[0].instructions *= 3.0;
@@ -373,7 +373,7 @@ mod tests {
 
     /// A helper is there for as long as the others run, and has no row of its own.
     #[test]
-    fn a_run_is_over_without_programs_that_have_no_end() {
+    fn run_ends_without_endless_programs() {
         let experiment = experiment("bulldozer-6282se", 1.0);
         let mut work = experiment.measure_work(1).unwrap();
         work[1].instructions = SimulatedProgram::ENDLESS;
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_result_but_for_host_time() {
+    fn same_seed_gives_same_result() {
         let experiment = experiment("power7:smt=2", 1.0);
         let timeless = |mut result: RunResult| {
             (result.host_s, result.simulated_minstr_per_host_s) = (0.0, 0.0);
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_does_not_end_is_given_up() {
+    fn endless_run_is_given_up() {
         let experiment = experiment("power7", 0.1);
         let mut work = experiment.measure_work(1).unwrap();
         work[1].instructions *= 1000.0;

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_cannot_be_a_part_are_named_with_the_reason() {
+    fn unfit_programs_are_named_with_the_reason() {
         let check = |name: &str, expect: &str| {
             let programs = ["fft", name].map(program);
             let error = Sequence::measure(&chip("power7"), &programs, 0.1, 1).unwrap_err();

@@ -21,7 +21,6 @@ use thiserror::Error;
 
 pub use consort_reference::RunLength;
 
-/// End of the names of trace files.
 const EXTENSION: &str = "trace";
 /// Beginning of the names of kernels, which are no programs that people use.
 const KERNEL: &str = "kernel-";
@@ -344,7 +343,7 @@ mod tests {
     use consort_ops::trace::{TraceInfo, TraceRecorder};
 
     #[test]
-    fn of_several_threads_it_is_the_one_that_executes_most() {
+    fn longest_thread_is_the_program() {
         let mut recorder = TraceRecorder::new();
         for (number, count) in [(1, 5), (2, 3)] {
             let op = Op::new(OpKind::Integer, 0x1000 * number as u64);

@@ -38,7 +38,6 @@ pub fn run_worker() -> Option<Result<()>> {
     }
 }
 
-/// Reads the plan in the second argument.
 fn read_plan<T: DeserializeOwned>() -> Result<T> {
     let plan = std::env::args().nth(2).unwrap_or_default();
     Ok(serde_json::from_str(&plan)?)

@@ -27,7 +27,6 @@ const SHORT: f64 = 5.0;
 /// Below this share of time in place, the measurement is not the mapping's.
 const MIN_ADHERENCE: f64 = 0.9;
 
-/// Signals that are summed.
 const SUMMED: [Signal; 4] = [
     Signal::Cycles,
     Signal::Instructions,
@@ -64,7 +63,6 @@ pub struct MappingRun {
     warnings: Vec<String>,
 }
 
-/// Counts of a process over its life.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct ProcessCounts {
     sums: BTreeMap<Signal, f64>,

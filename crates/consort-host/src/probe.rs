@@ -155,7 +155,6 @@ struct KernelSlowdowns {
     disturbed: usize,
 }
 
-/// Runs every kernel on a pair.
 fn run_kernels(
     pus: [PuId; 2],
     kernels: &[[SharedKernel; 2]],
@@ -292,7 +291,6 @@ fn order_pairs(pus: &[PuId]) -> Vec<(PuId, PuId)> {
 /// Runs of a pair; each gives its fastest batch, which no interrupt has hit.
 const RUNS: usize = 8;
 const BATCHES: usize = 8;
-/// Round trips in a batch.
 const TRIPS: u64 = 100;
 /// Time after which an unfinished measurement is given up: others have the PUs.
 const LIMIT: Duration = Duration::from_millis(200);

@@ -87,7 +87,7 @@ impl KernelPlan {
 
 /// Carries out a plan in a worker process and writes a [`KernelRun`] per thread to stdout.
 pub(crate) fn run_plan(plan: &KernelPlan) -> Result<()> {
-    // Kernels are built here, so their memory is near the PUs that run them.
+    // Memory belongs to the node that touches it first, so kernels are built on a PU of their core.
     pin_thread(plan.pus[0])?;
     let setup = KernelSetup {
         caches: CacheSizes::read(Path::new("/")),
@@ -153,7 +153,6 @@ fn run_pair(
     Ok(runs.into())
 }
 
-/// A thread's run with its cycle stack.
 struct KernelObservation {
     run: KernelRun,
     /// Shares by component, in the order of the source; empty if the thread was never sampled.
@@ -196,8 +195,16 @@ pub fn train(
             outcome.exit_code
         );
     }
+    let mut observations = Vec::new();
+    for run in results.read::<KernelRun>()? {
+        let mut stack = stacks.by_tid.remove(&run.tid).unwrap_or_default();
+        let total: f64 = stack.iter().map(|(_, sum)| sum).sum();
+        for (_, sum) in &mut stack {
+            *sum /= total.max(1.0);
+        }
+        observations.push(KernelObservation { run, stack });
+    }
     let stack_source = stack_source(stacks.tier.unwrap_or(Tier::Proc));
-    let observations = stacks.join_runs(results.read()?);
     Ok(TrainingRuns {
         rows: training_rows(&observations, components),
         stack_source,
@@ -227,19 +234,6 @@ impl StackSums {
                 sums[i].1 += weight * component.share;
             }
         }
-    }
-
-    fn join_runs(mut self, runs: Vec<KernelRun>) -> Vec<KernelObservation> {
-        let mut observations = Vec::with_capacity(runs.len());
-        for run in runs {
-            let mut stack = self.by_tid.remove(&run.tid).unwrap_or_default();
-            let total: f64 = stack.iter().map(|(_, sum)| sum).sum();
-            for (_, sum) in &mut stack {
-                *sum /= total.max(1.0);
-            }
-            observations.push(KernelObservation { run, stack });
-        }
-        observations
     }
 }
 

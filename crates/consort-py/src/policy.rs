@@ -182,8 +182,8 @@ impl policy::Policy for RunningPolicy {
 pub(crate) enum PolicyArgument {
     /// Policy by name, with options.
     Named(String),
-    /// PythonPolicy in Python.
-    PythonPolicy(PythonPolicy),
+    /// Written in Python.
+    Python(PythonPolicy),
 }
 
 impl<'py> FromPyObject<'_, 'py> for PolicyArgument {
@@ -192,7 +192,7 @@ impl<'py> FromPyObject<'_, 'py> for PolicyArgument {
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         match object.extract::<String>() {
             Ok(name) => Ok(Self::Named(name)),
-            Err(_) => PythonPolicy::read(&object).map(Self::PythonPolicy),
+            Err(_) => PythonPolicy::read(&object).map(Self::Python),
         }
     }
 }
@@ -202,7 +202,7 @@ impl PolicyArgument {
     pub(crate) fn contender(self, os: &str, raised: &FirstException) -> Result<Contender, Failure> {
         match self {
             Self::Named(name) => Ok(Contender::new(&name, os)?),
-            Self::PythonPolicy(policy) => Ok(Contender::from_policy(policy.custom(raised), os)?),
+            Self::Python(policy) => Ok(Contender::from_policy(policy.custom(raised), os)?),
         }
     }
 }
@@ -266,12 +266,9 @@ impl Decision {
     }
 }
 
-/// One PU, or several.
 #[derive(FromPyObject)]
 enum PuArgument {
-    /// One.
     One(u32),
-    /// Several.
     Several(Vec<u32>),
 }
 

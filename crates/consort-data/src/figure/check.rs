@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_drawn_is_refused_with_its_reason() {
+    fn impossible_figure_is_refused_with_reason() {
         let linear = || Axis::linear("x", None);
         check(
             "A b",

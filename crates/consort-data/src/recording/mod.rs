@@ -120,7 +120,6 @@ impl RecordingError {
 /// The version of the schema that is written and read.
 pub const SCHEMA: u32 = 1;
 
-/// Key of the version.
 const SCHEMA_KEY: &str = "consort.schema";
 /// Key of the rest, as JSON.
 const ABOUT_KEY: &str = "consort.about";

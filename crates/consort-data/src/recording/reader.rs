@@ -15,7 +15,6 @@ use std::sync::Once;
 
 /// Bytes that a row group may take uncompressed; ours take a few megabytes.
 const MOST_GROUP_BYTES: i64 = 1 << 30;
-/// Threads of a quantum at most.
 const MOST_THREADS: usize = 1 << 20;
 
 /// A recording: a file, or the parts of one that was not finished.
@@ -89,6 +88,7 @@ fn reader(path: &Path) -> Result<SerializedFileReader<File>, RecordingError> {
     let file = File::open(path).map_err(failed)?;
     let reader = SerializedFileReader::new(file);
     let reader = reader.map_err(|source| RecordingError::parquet("read", path, source))?;
+    // Damaged metadata may claim any size, for which the reader would allocate memory.
     let groups = reader.metadata().row_groups().iter();
     if groups
         .clone()
@@ -117,7 +117,6 @@ pub struct Quanta {
     over: bool,
 }
 
-/// Cells read of a row.
 #[derive(Default)]
 struct RowCells {
     plan: i64,
@@ -151,6 +150,7 @@ impl Iterator for Quanta {
         if self.over {
             return None;
         }
+        // After an error the position in the file is unknown, so the iterator ends.
         let quantum = self.next_quantum();
         self.over = !matches!(quantum, Ok(Some(_)));
         quantum.transpose()
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_panics_has_no_result_and_what_does_not_has_its_own() {
+    fn caught_panic_has_no_result() {
         assert_eq!(catch_panic(|| 7), Some(7));
         assert_eq!(catch_panic(|| Vec::<u8>::new()[0]), None);
         assert!(!HOLDS.get());

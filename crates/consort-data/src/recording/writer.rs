@@ -120,6 +120,7 @@ impl RecordingWriter {
             self.flush()?;
         }
         let joined = self.join()?;
+        // Only now: until the recording has its name, the parts are all that there is.
         let removed = fs::remove_dir_all(&self.parts);
         removed.map_err(|e| RecordingError::file("clear up after", &self.parts, e))?;
         Ok(joined)
@@ -139,6 +140,7 @@ impl RecordingWriter {
         let file = AtomicFile::create(place, PRIVATE).map_err(failed)?;
         let written = write_rows(file.as_file(), &self.metadata, &self.rows);
         written.map_err(|source| RecordingError::parquet("write", place, source))?;
+        // On disk before it has its name, so that a power failure leaves whole parts only.
         file.as_file().sync_data().map_err(failed)?;
         file.replace().map_err(failed)
     }

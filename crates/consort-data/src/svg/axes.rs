@@ -34,15 +34,6 @@ pub(super) enum HorizontalAxis {
     Names(Vec<String>),
 }
 
-impl HorizontalAxis {
-    fn range(&self) -> (f64, f64) {
-        match self {
-            Self::Numbers(span) => (span.low, span.high),
-            Self::Names(names) => (0.0, names.len() as f64),
-        }
-    }
-}
-
 /// The plane between the axes, in pixels.
 pub(super) struct PlotPlane {
     columns: [i32; 2],
@@ -77,7 +68,10 @@ impl Axes {
                 WIDTH_PX - MARGIN_PX - EDGE_PX,
             ],
             rows: [bottom - self.bottom_px(), top + EDGE_PX],
-            x: self.x.range(),
+            x: match &self.x {
+                HorizontalAxis::Numbers(span) => (span.low, span.high),
+                HorizontalAxis::Names(names) => (0.0, names.len() as f64),
+            },
             y: (self.y.low, self.y.high),
         };
         self.draw_vertical(sheet.area(), &plane)?;

@@ -11,9 +11,7 @@ use crate::cell::number_text;
 use crate::figure::{Axis, Bar, BarChart, LineChart, PointSeries, ScatterChart};
 use plotters::style::text_anchor::HPos;
 
-/// Height of the plane of bars.
 const BARS_PX: i32 = 320;
-/// Height of the plane of points.
 const POINTS_PX: i32 = 360;
 /// Decimals of a label.
 const PLACES: usize = 3;

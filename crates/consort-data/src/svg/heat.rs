@@ -12,7 +12,6 @@ use crate::figure::HeatMap;
 use plotters::prelude::{BLACK, RGBColor, ViridisRGB, WHITE};
 use plotters::style::text_anchor::HPos;
 
-/// Height of a row of cells.
 const ROW_PX: i32 = 28;
 /// Room for an axis title.
 const TITLE_PX: i32 = 24;
@@ -20,11 +19,9 @@ const TITLE_PX: i32 = 24;
 const EDGE_PX: i32 = 12;
 /// Around row names.
 const GAP_PX: i32 = 8;
-/// Width of the scale of colours.
 const SCALE_PX: i32 = 16;
 /// Room for the scale, its ticks and its title.
 const BESIDE_PX: i32 = 110;
-/// Steps that the scale is drawn in.
 const STEPS: usize = 64;
 /// A row of few cells is not drawn lower than this, so that the scale has room.
 const LEAST_PX: i32 = 140;

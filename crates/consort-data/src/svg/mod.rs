@@ -35,7 +35,6 @@ trait Chart {
     fn legend(&self) -> (Vec<&str>, LegendMark);
     /// Height with axes and labels, in pixels.
     fn height_px(&self) -> i32;
-    /// Draws it.
     fn draw(&self, sheet: &Sheet<'_>) -> DrawResult<()>;
 }
 
@@ -65,7 +64,13 @@ pub fn draw(figure: &Figure) -> Result<String, SvgError> {
         figure: figure.key().to_owned(),
         cause: cause.to_string(),
     })?;
-    Ok(with_label(&text, figure))
+    // A label for readers who do not see the figure, and a style for dark pages.
+    let label = crate::escape::escape(figure.title());
+    let opening = format!("<svg role=\"img\" aria-label=\"{label}\" ");
+    let style = format!(">\n<style>\n{DARK}</style>\n");
+    Ok(text
+        .replacen("<svg ", &opening, 1)
+        .replacen(">\n", &style, 1))
 }
 
 fn draw_chart(text: &mut String, figure: &Figure, chart: &dyn Chart) -> DrawResult<()> {
@@ -76,16 +81,6 @@ fn draw_chart(text: &mut String, figure: &Figure, chart: &dyn Chart) -> DrawResu
     sheet.draw_frame(figure, &plan)?;
     chart.draw(&sheet)?;
     sheet.present()
-}
-
-/// Says to those who do not see the figure what it is, and to those who read in the dark how it
-/// looks there.
-fn with_label(svg: &str, figure: &Figure) -> String {
-    let label = crate::escape::escape(figure.title());
-    let opening = format!("<svg role=\"img\" aria-label=\"{label}\" ");
-    let style = format!(">\n<style>\n{DARK}</style>\n");
-    svg.replacen("<svg ", &opening, 1)
-        .replacen(">\n", &style, 1)
 }
 
 #[cfg(test)]

@@ -176,7 +176,7 @@ fn all() -> Vec<Figure> {
 }
 
 #[test]
-fn drawings_are_well_formed_and_the_same_each_time() {
+fn drawings_are_well_formed_and_reproducible() {
     for figure in all() {
         let svg = draw(&figure).unwrap();
         assert!(
@@ -340,7 +340,7 @@ fn attribute(svg: &str, tag: &str, name: &str) -> Option<f64> {
 }
 
 #[test]
-fn titles_units_legend_and_runs_are_on_the_drawing() {
+fn drawing_has_titles_units_legend_and_runs() {
     let svg = draw(&lines()).unwrap();
     for text in [
         "Decision time by cores",
@@ -416,7 +416,7 @@ fn a_bar_of_no_height_has_a_label() {
 }
 
 #[test]
-fn every_colour_of_lines_and_text_has_one_for_the_dark() {
+fn every_colour_has_a_dark_one() {
     let svg = draw(&many_bars()).unwrap();
     let (style, drawing) = svg.split_once("</style>").unwrap();
     assert!(style.contains("prefers-color-scheme: dark"));

@@ -10,7 +10,6 @@ use super::{Chart, LegendMark};
 use crate::figure::Tornado;
 use plotters::style::text_anchor::HPos;
 
-/// Height of a row.
 const ROW_PX: i32 = 22;
 /// Between the two bars of a row and its borders.
 const BORDER_PX: i32 = 3;
@@ -25,7 +24,6 @@ const NAME_CHARACTERS: usize = 48;
 /// Colour of the threshold: it contrasts with those of the bars.
 const THRESHOLD: usize = 3;
 
-/// The plane of bars in pixels.
 struct TornadoPlane {
     columns: [i32; 2],
     rows: [i32; 2],

@@ -20,6 +20,7 @@ pub struct Locations<'a> {
 impl<'a> Locations<'a> {
     /// Indexes a text; what is no TOML is left out.
     pub fn new(text: &'a str) -> Self {
+        // Errors are ignored: keys before and behind a broken line still have their places.
         let (root, _) = DeTable::parse_recoverable(text);
         let mut entries = Vec::new();
         add_table(&mut entries, "", root.get_ref());
@@ -99,7 +100,7 @@ mod tests {
     const TEXT: &str = "a = 1\n\n[b.c]\nd = [\n  { e = 1 },\n  { e = 2 },\n]\n[[f]]\ng = 1\n[[f]]\ng = 2\n[b.h]\ni = 1\n";
 
     #[test]
-    fn keys_are_found_and_missing_ones_give_their_parent() {
+    fn missing_keys_have_the_line_of_their_parent() {
         let at = Locations::new(TEXT);
         let lines = [
             ("a", 1),

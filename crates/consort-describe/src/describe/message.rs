@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_values_are_told_with_what_is_expected() {
+    fn wrong_values_name_the_expectation() {
         let check = |message: &str, expect: &str| {
             let message_of = ReaderMessage::Wrong {
                 message: expect.to_owned(),

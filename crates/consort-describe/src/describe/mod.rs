@@ -68,6 +68,7 @@ fn parse_error<T: JsonSchema>(file: &str, text: &str, error: &toml::de::Error) -
             let meaning = meaning::<T>(&key);
             (key, format!("is missing; expected {meaning}"))
         }
+        // A text that is no TOML at all is often another file, so the message names the format.
         ReaderMessage::Wrong { message } if text.parse::<toml::Table>().is_err() => {
             let key = at.path_at(span.start).to_owned();
             (
@@ -306,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_is_one_line_with_the_count_of_what_else_is_wrong() {
+    fn error_is_one_line_with_further_count() {
         let error = DescribeError::new("a\nb.toml", 3, "llc.ways", "is 0;\nexpected 1", 2);
         let expect = "a\\nb.toml:3: llc.ways: is 0;\\nexpected 1 (and 2 more)";
         assert_eq!(error.to_string(), expect);
@@ -327,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_explained_in_the_words_of_the_format() {
+    fn keys_have_the_meaning_of_the_schema() {
         let check = |path: &str, expect: &str| {
             assert_eq!(meaning::<MachineSpec>(path), expect);
         };

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_as_in_a_file() {
+    fn impossible_changes_have_the_errors_of_files() {
         let error = |key: &str, value: toml::Value| with(&[(key, value)]).err().unwrap_or_default();
         let check = |key: &str, value: toml::Value, expected: &str| {
             let error = error(key, value);

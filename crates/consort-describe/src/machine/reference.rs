@@ -258,6 +258,7 @@ impl MachineRef {
         let Some(numa) = &mut spec.numa else {
             return Err(refused("it has a single node; expected no memory=".into()));
         };
+        // The same checks as for a file that has these nodes.
         numa.memory_nodes = Some(nodes.clone());
         let mut problems = Problems::default();
         super::validate(&spec, &mut problems);
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reference_is_told() {
+    fn invalid_reference_is_refused() {
         let check = |text: &str, expect: &str| {
             let error = text.parse::<MachineRef>().expect_err("it is none");
             assert_eq!(error.to_string(), expect);
@@ -356,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_where_it_is_asked_to_be() {
+    fn memory_is_on_the_requested_nodes() {
         let nodes = |text| {
             let spec = load(text).expect("it is a machine").spec;
             spec.numa.and_then(|numa| numa.memory_nodes)
@@ -387,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_cannot_be_there_is_told() {
+    fn impossible_memory_nodes_are_refused() {
         let reported = |text| load(text).expect_err("it is refused").to_string();
         assert_eq!(
             reported("power8:memory=2"),

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_in_order_and_none_is_there_twice() {
+    fn names_are_sorted_and_unique() {
         let names: Vec<_> = names().collect();
         assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
     }

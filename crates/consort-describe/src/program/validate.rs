@@ -5,8 +5,8 @@
 
 use super::ilp::{DivisionSpec, IlpSpec};
 use super::spec::{
-    BranchSpec, CURVE_KIB, CodeSpec, MixSpec, PhaseSpec, ProgramSpec, ResolutionSpec, StageSpec,
-    StretchSpec, ThreadsSpec,
+    BranchSpec, CURVE_KIB, MixSpec, PhaseSpec, ProgramSpec, ResolutionSpec, StageSpec, StretchSpec,
+    ThreadsSpec,
 };
 use crate::describe::{KeyScope, Problems, ValueRange};
 
@@ -58,7 +58,13 @@ pub fn validate(spec: &ProgramSpec, problems: &mut Problems) {
 fn check_phase(phase: &PhaseSpec, mut at: KeyScope<'_>) {
     at.check_range("length_ginstr", phase.length_ginstr, (1e-6, 1e6));
     check_mix(&phase.mix, at.child("mix"));
-    check_code(&phase.code, at.child("code"));
+    let code = &phase.code;
+    at.check_optional("code.operations", code.operations, (1.0, 16.0));
+    at.check_optional("code.taken", code.taken, SHARE);
+    at.check_optional("code.bytes", code.bytes, (1.0, 16.0));
+    at.check_optional("code.direct", code.direct, SHARE);
+    at.check_optional("code.sequential", code.sequential, SHARE);
+    at.check_optional("code.vector_accesses", code.vector_accesses, SHARE);
     if let Some(stretches) = &phase.stretches {
         check_stretches(stretches, &mut at);
     }
@@ -104,15 +110,6 @@ fn check_mix(mix: &MixSpec, mut at: KeyScope<'_>) {
     let sum: f64 = shares.iter().map(|(_, share)| share).sum();
     let message = format!("sums to {sum}; expected 1");
     at.require((sum - 1.0).abs() <= ROUNDING, "", message);
-}
-
-fn check_code(code: &CodeSpec, mut at: KeyScope<'_>) {
-    at.check_optional("operations", code.operations, (1.0, 16.0));
-    at.check_optional("taken", code.taken, SHARE);
-    at.check_optional("bytes", code.bytes, (1.0, 16.0));
-    at.check_optional("direct", code.direct, SHARE);
-    at.check_optional("sequential", code.sequential, SHARE);
-    at.check_optional("vector_accesses", code.vector_accesses, SHARE);
 }
 
 fn check_stretches(stretches: &[StretchSpec], at: &mut KeyScope<'_>) {

@@ -34,6 +34,7 @@ impl WorkloadExpr {
     /// # Errors
     /// [`WorkloadError::Syntax`].
     pub fn parse(text: &str, is_file: &dyn Fn(&str) -> bool) -> Result<Self, WorkloadError> {
+        // Every `+` and `@` is a possible end of a path, so a long text could cost a look per pair.
         let left = Cell::new(LOOKS);
         let is_file = |path: &str| {
             left.set(left.get().saturating_sub(1));
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_place_and_what_would_be_right() {
+    fn errors_name_position_and_expectation() {
         check(
             "",
             "position 1: expected a program, a path or mix:SUITE/COUNT",

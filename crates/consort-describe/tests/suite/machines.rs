@@ -13,7 +13,7 @@ fn text(name: &str) -> &'static str {
 }
 
 #[test]
-fn every_machine_file_is_registered_under_its_own_name() {
+fn every_machine_file_is_registered_by_name() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("machines");
     let entries = std::fs::read_dir(folder).expect("the folder is in the crate");
     let stem = |path: &Path| path.file_stem()?.to_str().map(str::to_owned);
@@ -57,7 +57,7 @@ fn unknown_machines_get_the_nearest_name() {
 }
 
 #[test]
-fn files_of_the_user_come_before_presets_and_paths_before_both() {
+fn paths_precede_user_files_and_presets() {
     let folder = tempfile::tempdir().expect("there is a temporary folder");
     let [user, system] = ["user", "system"].map(|name| folder.path().join(name));
     let both = [user.clone(), system.clone()];
@@ -109,7 +109,7 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 #[test]
-fn every_number_names_its_source_or_is_said_to_be_estimated() {
+fn every_number_has_source_or_estimate_mark() {
     for name in presets::names() {
         let spec = preset(name);
         let known = |word: &str| word == "estimated" || spec.sources.contains_key(word);
@@ -132,7 +132,7 @@ fn every_source_is_cited() {
 }
 
 #[test]
-fn no_node_has_more_memory_bandwidth_than_the_interconnect_can_carry() {
+fn memory_bandwidth_fits_the_interconnect() {
     for name in presets::names() {
         let spec = preset(name);
         let controllers = spec.layout.nodes_per_package * spec.memory.controllers_per_node;
@@ -175,7 +175,7 @@ fn package_w(name: &str, ipc: Ipc) -> f64 {
 }
 
 #[test]
-fn chips_at_work_draw_about_what_their_makers_or_measurements_say() {
+fn busy_chips_draw_about_published_power() {
     let chips: [(&str, Ipc, f64); 13] = [
         // The thermal design power of the chip, of half of it, or of the package.
         ("bulldozer-6282se", &[("module", 2.0)], 70.0),

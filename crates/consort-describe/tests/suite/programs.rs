@@ -56,7 +56,7 @@ fn near(value: f64, expect: f64, tolerance: f64) {
 }
 
 #[test]
-fn every_file_is_a_valid_program_that_bears_its_name() {
+fn every_program_file_is_valid_and_named() {
     for name in names() {
         assert_eq!(find(name).unwrap().name, name);
     }
@@ -128,7 +128,7 @@ fn every_source_is_cited() {
 }
 
 #[test]
-fn no_program_misses_more_often_than_it_accesses_data() {
+fn misses_do_not_exceed_accesses() {
     for program in all() {
         for phase in &program.phases {
             let accesses = 1000.0 * (phase.mix.load + phase.mix.store);

@@ -109,7 +109,7 @@ fn check_error(text: &str, expect: &str) {
 }
 
 #[test]
-fn copies_are_numbered_and_threads_are_what_was_asked_for_or_the_default() {
+fn copies_are_numbered_with_requested_or_default_threads() {
     let workload = resolved("2*hmmer+streamcluster@4+streamcluster+./my.toml");
     let expect = [
         "hmmer#1",
@@ -128,7 +128,7 @@ fn copies_are_numbered_and_threads_are_what_was_asked_for_or_the_default() {
 }
 
 #[test]
-fn a_draw_has_every_program_of_the_suite_before_any_twice() {
+fn draw_repeats_no_program_before_all() {
     let workload = resolved("mix:spec2006/4?seed=7");
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     for entry in &workload.entries {
@@ -142,7 +142,7 @@ fn a_draw_has_every_program_of_the_suite_before_any_twice() {
 }
 
 #[test]
-fn a_workload_file_has_delays_and_paths_beside_it() {
+fn workload_file_has_delays_and_relative_paths() {
     let workload = resolved("w/load.toml");
     assert_eq!(
         names(&workload),
@@ -183,7 +183,7 @@ fn errors_say_what_would_be_right() {
 }
 
 #[test]
-fn errors_about_files_and_sizes_say_what_would_be_right() {
+fn errors_of_files_and_sizes_name_expectation() {
     check_error(
         "w/load.toml@2",
         "'w/load.toml' is a workload file; give thread counts inside it",
@@ -212,7 +212,7 @@ fn errors_about_files_and_sizes_say_what_would_be_right() {
 }
 
 #[test]
-fn what_an_entry_cannot_have_is_told_with_file_line_and_key() {
+fn entry_errors_name_file_line_and_key() {
     check_error(
         "w/typo.toml",
         "w/typo.toml:5: entry[1].program: unknown program 'hmer'; did you mean 'hmmer'?",

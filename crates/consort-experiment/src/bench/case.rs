@@ -22,7 +22,6 @@ impl Effort {
         }
     }
 
-    /// Duration that a repetition should have.
     fn slice(self) -> Duration {
         match self {
             Self::Quick => Duration::from_millis(1),
@@ -46,9 +45,7 @@ pub type BenchDerivation = Box<dyn Fn(&[f64]) -> f64>;
 
 /// Origin of a case's figure.
 pub(crate) enum FigureSource {
-    /// From a repetition.
     Measured(BenchMeasure),
-    /// From other figures.
     Derived(BenchDerivation),
 }
 
@@ -104,6 +101,7 @@ pub(crate) fn measure_ns(effort: Effort, mut once: impl FnMut() + 'static) -> Be
 
 /// Number of times that something fits into a time; at least one.
 fn times_for(slice: Duration, once: &mut impl FnMut()) -> u32 {
+    // The first call pays for cold caches and would make the estimate too small.
     once();
     let watch = Stopwatch::start();
     once();

@@ -22,17 +22,13 @@ const QUANTA: u64 = 8;
 
 /// A machine and what runs on it: a thread for every PU.
 pub(super) struct DecisionLoad {
-    /// Suffix of the bench's name.
     suffix: &'static str,
     /// Cores of the two machines.
     cores: [u32; 2],
-    /// PUs of a core.
     smt: u32,
     /// Cores of a last-level cache domain; all when none.
     domain: Option<u32>,
-    /// Threads of a program.
     siblings: u32,
-    /// In words.
     text: &'static str,
 }
 
@@ -141,7 +137,6 @@ fn decision_step(
     }
 }
 
-/// Length of a quantum, ns.
 const INTERVAL_NS: u64 = 100_000_000;
 /// Clock, cycles per ns.
 const GHZ: f64 = 3.0;
@@ -290,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn observations_feed_every_policy_and_are_the_same_each_time() {
+    fn observations_feed_every_policy() {
         let topology = Topology::uniform(4, 2).unwrap();
         let offers = offers().unwrap();
         let made = observations(&topology, &offers, 1, 3);

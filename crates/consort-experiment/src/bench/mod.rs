@@ -145,10 +145,10 @@ pub fn run_rounds(
         .iter()
         .map(|bench| BenchSeries::new(bench.as_ref(), effort));
     let mut series = series.collect::<Result<Vec<_>, _>>()?;
+    // The warm-up round pays for cold caches and does not count.
     for s in &mut series {
         s.run_round()?;
     }
-    // The warm-up does not count.
     for s in &mut series {
         s.values.iter_mut().for_each(Vec::clear);
     }
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn cases_alternate_the_warm_up_does_not_count_and_derived_follow() {
+    fn cases_alternate_and_warm_up_is_dropped() {
         let log = Rc::default();
         let benches: Vec<Box<dyn Bench>> = vec![
             Box::new(Noted('a', Rc::clone(&log))),

@@ -26,7 +26,6 @@ pub struct SimulationBench {
     smt: Option<u32>,
     threads: usize,
     quantum_ns: u64,
-    /// Quanta of a repetition.
     quanta: u32,
     /// Simulated instructions per second aimed at.
     target: f64,

@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 /// Threads, and PUs.
 const SIZES: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
-/// PUs of one LLC domain.
 const PUS_PER_LLC: usize = 16;
 
 /// One solution.
@@ -113,7 +112,6 @@ fn demands(chip: &Chip) -> Result<Vec<Demand>, BenchError> {
     Ok(places.enumerate().map(demand).collect())
 }
 
-/// Quantum, ns.
 const QUANTUM_NS: u64 = 100_000_000;
 /// Threads times quanta of a repetition.
 const THREAD_QUANTA: u32 = 2048;

@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn every_program_has_a_row_under_every_mapping_for_any_number_of_workers() {
+    fn programs_have_rows_under_every_mapping() {
         let one = measured(1);
         assert_eq!(one, measured(3));
         let table = one.table();

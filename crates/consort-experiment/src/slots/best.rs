@@ -177,7 +177,6 @@ struct RoundSearch {
     real: ExhaustiveSlots,
     /// Slots of programs that are not searched.
     apart: Vec<CoscheduleSlot>,
-    /// Number of programs.
     searched: usize,
 }
 
@@ -220,6 +219,7 @@ impl RoundSearch {
         context: &ExperimentContext<'_>,
     ) -> Result<(ScheduleRound, bool), ExperimentError> {
         known.0.values().for_each(|trial| self.note(trial));
+        // Each simulated slot replaces its estimate, so the best round by estimates may change.
         for _ in 0..MOST_ROUNDS {
             let (all, real) = self.best();
             let open: Vec<CoscheduleSlot> = all
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_round_is_no_worse_than_gang_and_every_program_is_in_it() {
+    fn round_has_every_program_and_beats_gang() {
         let suite = suite(&["canneal", "streamcluster", "swaptions"]);
         for objective in [RoundObjective::EnergyDelay, RoundObjective::Throughput] {
             let found = search(&suite, objective, 2);
@@ -325,7 +325,7 @@ mod tests {
 
     /// swaptions scales linearly; what the others gain is measured against one for it.
     #[test]
-    fn near_linear_programs_are_not_searched_and_nobody_loses_where_only_who_gains_may_share() {
+    fn near_linear_programs_run_alone_without_losers() {
         let suite = suite(&["canneal", "streamcluster", "swaptions"]);
         let goal = SearchGoal::default();
         assert_eq!(goal.members, SlotMembers::Gaining);
@@ -373,7 +373,7 @@ mod tests {
 
     /// Of pairs, all slots can be simulated.
     #[test]
-    fn of_two_programs_no_simulated_round_is_better_by_more_than_estimates_are_wrong() {
+    fn round_of_two_programs_is_near_best() {
         let suite = suite(&["canneal", "dedup"]);
         let found = search(&suite, RoundObjective::EnergyDelay, 2);
         let trials = SlotTrials::new(&suite, QUANTUM, 1);

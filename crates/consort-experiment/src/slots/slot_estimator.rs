@@ -34,7 +34,6 @@ pub const NEAR_LINEAR: f64 = 0.1;
 pub struct SlotEstimator<'a> {
     suite: &'a Suite,
     solver: Solver,
-    /// Demand of each program's threads.
     demands: Vec<Demand>,
     /// By program and number of cores.
     alone: BTreeMap<(ProgramId, u32), AloneTrial>,

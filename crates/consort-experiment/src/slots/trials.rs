@@ -87,6 +87,7 @@ impl<'a> SlotTrials<'a> {
         let mut machine = self.machine(slot)?;
         machine.enact(&self.plan(&machine, slot, 1, self.quantum.warm_s))?;
         machine.observe()?;
+        // The first quantum only warms caches and queues up; counts are differences from here on.
         let before = (work_done(&machine, slot), machine.energy_j());
         machine.enact(&self.plan(&machine, slot, 2, self.quantum.length_s))?;
         machine.observe()?;
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_linear_program_does_as_many_times_the_work_on_as_many_cores() {
+    fn linear_program_scales_with_cores() {
         let suite = suite(&["swaptions"]);
         let speed = |cores| run(&suite, &[cores]).measures[0].throughput();
         let ratio = speed(8) / speed(2);
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_energy_sum_to_that_of_the_machine() {
+    fn energy_shares_sum_to_the_machine() {
         let suite = suite(&["swaptions", "canneal"]);
         let trial = run(&suite, &[3, 5]);
         let watts: f64 = trial.measures.iter().map(ProgramMeasure::power_w).sum();
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_that_share_memory_slow_each_other_down_and_others_do_not() {
+    fn only_programs_that_share_memory_slow_down() {
         let alone = |name: &str| run(&suite(&[name]), &[4]).measures[0].throughput();
         let slowed = |names: [&str; 2]| {
             run(&suite(&names), &[4, 4]).measures[0].throughput() / alone(names[0])

@@ -127,7 +127,6 @@ impl ErrorTally {
     }
 }
 
-/// Width of a bin, in percent.
 const WIDTH_PERCENT: f64 = 2.0;
 /// Beginning of the first closed bin, percent.
 const LOWEST_PERCENT: f64 = -30.0;

@@ -183,16 +183,13 @@ impl RegressionRow {
     }
 }
 
-/// Reason why a component cannot be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SingularCause {
-    /// Fewer rows than coefficients.
     Rows(usize),
     /// The own share is the same in all rows.
     Own,
     /// The co-runners' share is the same in all rows.
     Others,
-    /// Some other dependence.
     Dependent,
 }
 
@@ -230,6 +227,7 @@ fn solve(rows: &[RegressionRow]) -> Result<ComponentParameters, SingularCause> {
     let qr = design.col_piv_qr();
     let r = qr.r();
     let diagonal = |i: usize| r[(i, i)].abs();
+    // Column pivoting sorts the diagonal by size, so the first element is the largest.
     if (0..COLUMNS).any(|i| diagonal(i) <= DEPENDENT_BELOW * diagonal(0)) {
         return Err(find_dependence(rows));
     }

@@ -30,13 +30,19 @@ impl FpuWatch {
     pub fn finish(&self) -> FpuUse {
         let mut meter = self.0.borrow_mut();
         meter.flush();
-        meter.average()
+        let over = |sum: f64| sum / meter.time_ps;
+        FpuUse {
+            mean: over(meter.sum.mean),
+            busiest: over(meter.sum.busiest),
+            idlest: over(meter.sum.idlest),
+        }
     }
 }
 
 impl Observer for FpuWatch {
     fn note_segment(&mut self, segment: &RunSegment<'_>) {
         let mut meter = self.0.borrow_mut();
+        // Segments of all threads between two events begin at the same time and come in a row.
         if segment.from_ps != meter.from_ps {
             meter.flush();
         }
@@ -51,7 +57,6 @@ impl Observer for FpuWatch {
 }
 
 struct FpuMeter {
-    /// Core of each PU.
     core_of: Vec<usize>,
     /// Share of a core's pipes that one operation in the FPU at all times takes.
     pipes_per_operation: Vec<f64>,
@@ -86,7 +91,6 @@ impl FpuMeter {
         }
     }
 
-    /// Ends the interval.
     fn flush(&mut self) {
         let time = (self.to_ps - self.from_ps) as f64;
         let all: f64 = self.used.iter().sum();
@@ -96,15 +100,6 @@ impl FpuMeter {
         self.time_ps += time;
         self.used.fill(0.0);
         self.from_ps = self.to_ps;
-    }
-
-    fn average(&self) -> FpuUse {
-        let over = |sum: f64| sum / self.time_ps;
-        FpuUse {
-            mean: over(self.sum.mean),
-            busiest: over(self.sum.busiest),
-            idlest: over(self.sum.idlest),
-        }
     }
 }
 

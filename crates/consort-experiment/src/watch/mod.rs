@@ -66,6 +66,7 @@ impl CoRunnerWatch {
 impl Observer for CoRunnerWatch {
     fn note_segment(&mut self, segment: &RunSegment<'_>) {
         let mut meter = self.0.borrow_mut();
+        // Segments of all threads between two events begin at the same time and come in a row.
         if segment.from_ps != meter.from_ps {
             meter.flush();
         }
@@ -77,7 +78,6 @@ impl Observer for CoRunnerWatch {
 }
 
 struct CoRunnerMeter {
-    /// Core of each PU.
     core_of: Vec<usize>,
     threads: BTreeSet<ThreadId>,
     /// Threads that are on a core in the interval, with the core.
@@ -100,7 +100,6 @@ impl CoRunnerMeter {
         }
     }
 
-    /// Ends the interval.
     fn flush(&mut self) {
         let time = self.to_ps - self.from_ps;
         for &(core, one) in &self.on {
@@ -135,7 +134,6 @@ struct LargeCoreMeter {
     accesses: [f64; 2],
     /// Instructions on large cores and on all.
     instructions: [f64; 2],
-    /// Last PU of each thread.
     last: BTreeMap<ThreadId, usize>,
     moves: u64,
 }
@@ -279,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_large_cores_do_is_a_share_of_all() {
+    fn large_cores_have_their_share() {
         let mut watch = LargeCoreWatch::new(&chip("acmp-1+3"));
         let mut rates = ThreadRates {
             ips: 1e9,

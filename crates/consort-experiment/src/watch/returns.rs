@@ -85,7 +85,6 @@ struct ReturnMeter {
     tally: ReturnTally,
 }
 
-/// One thread.
 #[derive(Default)]
 struct ThreadReturns {
     /// Its returns so far.
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_return_goes_on_at_once_or_soon_or_not_on_the_large_core() {
+    fn returns_reach_large_core_at_once_or_soon() {
         let tally = watch(&[
             (1, 0, [0, 4], PuUse::Work, 1),
             (2, 1, [0, 1], PuUse::Work, 1),
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn time_is_split_by_what_threads_do_and_the_rest_is_off_pus() {
+    fn time_is_split_by_activity() {
         let tally = watch(&[
             (1, 0, [0, 4], PuUse::Work, 0),
             (2, 1, [0, 1], PuUse::Overhead, 0),

@@ -40,7 +40,6 @@ struct WatchedLoad {
     watcher: LoadWatcher,
 }
 
-/// Program that watches the threads.
 #[derive(Clone, Copy)]
 enum LoadWatcher {
     /// The daemon under a policy, with an interval in ms.

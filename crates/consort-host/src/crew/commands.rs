@@ -151,7 +151,6 @@ impl CommandRunner {
     }
 }
 
-/// Waits for the end of some child.
 fn wait_for_child() -> Result<(Pid, i32)> {
     loop {
         match waitpid(None, None) {

@@ -55,7 +55,6 @@ impl BenchProcess {
         Ok(process)
     }
 
-    /// Reads the next line of its output.
     fn read_line(&mut self) -> Result<String, BenchError> {
         let mut line = String::new();
         match self.out.as_mut().map(|out| out.read_line(&mut line)) {
@@ -86,24 +85,24 @@ impl BenchProcess {
         query: impl Fn() -> Result<Command, BenchError>,
     ) -> Result<(), BenchError> {
         let end = Instant::now() + PATIENCE;
-        while !succeeds(&mut query()?) {
+        loop {
+            let mut query = query()?;
+            query.stdin(Stdio::null()).stdout(Stdio::null());
+            let status = query.stderr(Stdio::null()).status();
+            if status.is_ok_and(|status| status.success()) {
+                return Ok(());
+            }
             let ended = !matches!(self.child.try_wait(), Ok(None));
             if ended || Instant::now() > end {
-                return Err(BenchError::Live(self.last_error_line()));
+                let mut said = String::new();
+                let read = self.errors.rewind();
+                let read = read.and_then(|()| self.errors.read_to_string(&mut said));
+                return Err(BenchError::Live(match (read, said.lines().last()) {
+                    (Ok(_), Some(line)) => format!("what was started says: {line}"),
+                    _ => "what was started does not answer, and says nothing".to_owned(),
+                }));
             }
             std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
-    }
-
-    /// The last line that it wrote to stderr.
-    fn last_error_line(&mut self) -> String {
-        let mut said = String::new();
-        let read = self.errors.rewind();
-        let read = read.and_then(|()| self.errors.read_to_string(&mut said));
-        match (read, said.lines().last()) {
-            (Ok(_), Some(line)) => format!("what was started says: {line}"),
-            _ => "what was started does not answer, and says nothing".to_owned(),
         }
     }
 
@@ -136,16 +135,6 @@ impl Drop for BenchProcess {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Runs a command to its end with nothing printed.
-fn succeeds(command: &mut Command) -> bool {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
 }
 
 fn start_error(name: &str, error: &std::io::Error) -> BenchError {

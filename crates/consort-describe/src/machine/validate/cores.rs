@@ -5,7 +5,7 @@ use crate::describe::{KeyScope, ValueRange};
 use crate::machine::detail::{
     BufferSharing, BuffersSpec, FrontEndSpec, PortScope, RegistersSpec, WorkKind,
 };
-use crate::machine::{CacheSpec, CoreSpec, PipelineSpec, PredictorSpec, TlbSpec, UnitsSpec};
+use crate::machine::{CacheSpec, CoreSpec, PipelineSpec, UnitsSpec};
 
 const DISPATCH_WIDTH: ValueRange = (0.1, 64.0);
 const ROB_ENTRIES: ValueRange = (4.0, 8192.0);
@@ -26,23 +26,16 @@ pub(super) fn check(core: &CoreSpec, mut at: KeyScope<'_>) {
     at.check_range("pipeline_depth_cycles", depth, (1.0, 100.0));
     let misses = core.outstanding_misses;
     at.check_range("outstanding_misses", misses, (1.0, 4096.0));
-    check_window(core, &mut at);
+    let needed = core.pipeline == PipelineSpec::OutOfOrder;
+    let message = "is missing; an out-of-order core needs it, expected 4 to 8192";
+    let missing = needed && core.rob_entries.is_none();
+    at.require(!missing, "rob_entries", message);
+    let message = "is there; an in-order core has none, expected no such key";
+    at.require(needed || core.rob_entries.is_none(), "rob_entries", message);
+    at.check_optional("rob_entries", core.rob_entries, ROB_ENTRIES);
     check_modes(core, &mut at);
     check_units(&core.units, at.child("units"));
-    check_cache(&core.l1i, at.child("l1i"));
-    check_cache(&core.l1d, at.child("l1d"));
-    if let Some(l2) = &core.l2 {
-        check_cache(l2, at.child("l2"));
-        check_l2(l2, &core.l1d, at.child("l2"));
-    }
-    check_tlb(&core.tlb, at.child("tlb"));
-    check_predictor(&core.branch_predictor, at.child("branch_predictor"));
-    if let Some(prefetcher) = &core.prefetcher {
-        let mut at = at.child("prefetcher");
-        at.check_range("coverage", prefetcher.coverage, SHARE);
-        at.check_range("depth_lines", prefetcher.depth_lines, DEPTH_LINES);
-        at.check_optional("streams", prefetcher.streams, DEPTH_LINES);
-    }
+    check_memory_parts(core, &mut at);
     if let Some(front) = &core.front_end {
         check_front_end(front, at.child("front_end"));
     }
@@ -69,16 +62,6 @@ pub(super) fn check(core: &CoreSpec, mut at: KeyScope<'_>) {
     at.check_range("load", energy.load, EVENT_NJ);
     at.check_range("store", energy.store, EVENT_NJ);
     at.check_range("branch", energy.branch, EVENT_NJ);
-}
-
-fn check_window(core: &CoreSpec, at: &mut KeyScope<'_>) {
-    let needed = core.pipeline == PipelineSpec::OutOfOrder;
-    let message = "is missing; an out-of-order core needs it, expected 4 to 8192";
-    let missing = needed && core.rob_entries.is_none();
-    at.require(!missing, "rob_entries", message);
-    let message = "is there; an in-order core has none, expected no such key";
-    at.require(needed || core.rob_entries.is_none(), "rob_entries", message);
-    at.check_optional("rob_entries", core.rob_entries, ROB_ENTRIES);
 }
 
 fn check_modes(core: &CoreSpec, at: &mut KeyScope<'_>) {
@@ -125,32 +108,40 @@ fn check_cache(cache: &CacheSpec, mut at: KeyScope<'_>) {
     at.check_optional("bytes_per_cycle", cache.bytes_per_cycle, (0.1, 4096.0));
 }
 
-/// An L2 smaller or faster than the L1 before it makes no sense of either.
-fn check_l2(l2: &CacheSpec, l1d: &CacheSpec, mut at: KeyScope<'_>) {
-    for (key, value, least) in [
-        ("size_kib", l2.size_kib, l1d.size_kib),
-        ("latency_cycles", l2.latency_cycles, l1d.latency_cycles),
-    ] {
-        let message = format!("is {value}; expected at least the L1D's, {least}");
-        at.require(value >= least, key, message);
+fn check_memory_parts(core: &CoreSpec, at: &mut KeyScope<'_>) {
+    check_cache(&core.l1i, at.child("l1i"));
+    check_cache(&core.l1d, at.child("l1d"));
+    if let Some(l2) = &core.l2 {
+        check_cache(l2, at.child("l2"));
+        // An L2 smaller or faster than the L1 before it makes no sense of either.
+        let (mut at, l1d) = (at.child("l2"), &core.l1d);
+        for (key, value, least) in [
+            ("size_kib", l2.size_kib, l1d.size_kib),
+            ("latency_cycles", l2.latency_cycles, l1d.latency_cycles),
+        ] {
+            let message = format!("is {value}; expected at least the L1D's, {least}");
+            at.require(value >= least, key, message);
+        }
     }
-}
-
-fn check_tlb(tlb: &TlbSpec, mut at: KeyScope<'_>) {
-    at.check_range("entries", tlb.entries, TABLE_ENTRIES);
+    let tlb = &core.tlb;
+    at.check_range("tlb.entries", tlb.entries, TABLE_ENTRIES);
     // From the smallest page of any processor to 16 GiB.
-    at.check_range("page_kib", tlb.page_kib, (0.5, 16_777_216.0));
-    at.check_range("walk_cycles", tlb.walk_cycles, (1.0, 10_000.0));
-    at.check_optional("first_entries", tlb.first_entries, TABLE_ENTRIES);
-    at.check_optional("hit_cycles", tlb.hit_cycles, ADDED_CYCLES);
-}
-
-fn check_predictor(predictor: &PredictorSpec, mut at: KeyScope<'_>) {
-    at.check_range("size_kib", predictor.size_kib, (0.01, 65_536.0));
-    at.check_optional("targets", predictor.targets, TABLE_ENTRIES);
+    at.check_range("tlb.page_kib", tlb.page_kib, (0.5, 16_777_216.0));
+    at.check_range("tlb.walk_cycles", tlb.walk_cycles, (1.0, 10_000.0));
+    at.check_optional("tlb.first_entries", tlb.first_entries, TABLE_ENTRIES);
+    at.check_optional("tlb.hit_cycles", tlb.hit_cycles, ADDED_CYCLES);
+    let (predictor, mut here) = (&core.branch_predictor, at.child("branch_predictor"));
+    here.check_range("size_kib", predictor.size_kib, (0.01, 65_536.0));
+    here.check_optional("targets", predictor.targets, TABLE_ENTRIES);
     let bubble = predictor.taken_bubble_cycles;
-    at.check_optional("taken_bubble_cycles", bubble, ADDED_CYCLES);
-    at.check_optional("return_stack", predictor.return_stack, (1.0, 4096.0));
+    here.check_optional("taken_bubble_cycles", bubble, ADDED_CYCLES);
+    here.check_optional("return_stack", predictor.return_stack, (1.0, 4096.0));
+    if let Some(prefetcher) = &core.prefetcher {
+        let mut at = at.child("prefetcher");
+        at.check_range("coverage", prefetcher.coverage, SHARE);
+        at.check_range("depth_lines", prefetcher.depth_lines, DEPTH_LINES);
+        at.check_optional("streams", prefetcher.streams, DEPTH_LINES);
+    }
 }
 
 /// The name of a work in files.

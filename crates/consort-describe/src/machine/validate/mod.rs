@@ -40,7 +40,14 @@ const NO_CLUSTER: &str = "is empty; expected at least one { core_type, l2_domain
 /// Notes all that is wrong with a machine.
 pub fn validate(spec: &MachineSpec, problems: &mut Problems) {
     let mut at = KeyScope::new(problems, "");
-    check_names(spec, &mut at);
+    // Names are used on command lines, in options and in key paths.
+    at.require(is_name(&spec.name), "name", NAME_RULE);
+    let message = "is empty; expected a line that says what the machine is";
+    at.require(!spec.title.trim().is_empty(), "title", message);
+    for name in spec.core_types.keys() {
+        at.child("core_type")
+            .require(is_name(name), name, NAME_RULE);
+    }
     check_layout(spec, &mut at);
     for (name, core) in &spec.core_types {
         cores::check(core, at.child("core_type").child(name));
@@ -59,17 +66,6 @@ pub fn validate(spec: &MachineSpec, problems: &mut Problems) {
     at.check_range("os.call_cycles", os.call_cycles, (0.0, 1_000_000.0));
     at.check_range("os.wake_cycles", os.wake_cycles, (0.0, 1_000_000.0));
     check_pmu(&spec.pmu, at.child("pmu"));
-}
-
-/// Names are used on command lines, in options and in key paths.
-fn check_names(spec: &MachineSpec, at: &mut KeyScope<'_>) {
-    at.require(is_name(&spec.name), "name", NAME_RULE);
-    let message = "is empty; expected a line that says what the machine is";
-    at.require(!spec.title.trim().is_empty(), "title", message);
-    for name in spec.core_types.keys() {
-        at.child("core_type")
-            .require(is_name(name), name, NAME_RULE);
-    }
 }
 
 fn is_name(name: &str) -> bool {

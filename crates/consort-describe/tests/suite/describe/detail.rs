@@ -11,7 +11,7 @@ fn reported(name: &str, old: &str, new: &str) -> String {
 }
 
 #[test]
-fn impossible_insides_are_told_with_their_key_and_what_would_be_right() {
+fn impossible_core_parts_are_reported_with_key() {
     let check = |name: &str, old: &str, new: &str, expect: &str| {
         let reported = reported(name, old, new);
         assert!(reported.contains(expect), "{reported}");

@@ -222,7 +222,7 @@ fn counters_that_do_not_count_time() {
 }
 
 #[test]
-fn what_is_no_toml_is_told_with_its_line() {
+fn invalid_toml_is_reported_with_its_line() {
     let error = machine::parse(FILE, "name = \"x\"\ntitle = = 3\n").expect_err("no TOML");
     assert_eq!(error.line, 2);
     assert!(

@@ -106,6 +106,7 @@ fn profile_alone(
     bench: &TrainingCore<'_>,
     context: &ExperimentContext<'_>,
 ) -> Result<Vec<AloneProfile>, CollectError> {
+    // The variation that is drawn depends on the slot, so each slot needs its own profile.
     let slots = bench.slots();
     let jobs: Vec<(usize, usize)> = (0..training.programs.len())
         .flat_map(|program| (0..slots).map(move |slot| (program, slot)))

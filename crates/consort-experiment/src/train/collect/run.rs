@@ -27,7 +27,6 @@ const NEEDS: [Signal; 3] = [Signal::Cycles, Signal::Instructions, Signal::CycleS
 pub(super) struct TrainingCore<'a> {
     training: &'a Training,
     seed: u64,
-    /// PUs of the core.
     pus: Vec<PuId>,
     components: Vec<String>,
     /// Quanta until every event has counted once.

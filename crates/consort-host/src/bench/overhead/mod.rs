@@ -212,7 +212,11 @@ impl OverheadBench {
                 }
                 OverheadArm::Managed => {
                     managed = self.run(arm, load, &mut server, time, folder.path())?;
-                    reported = reported_percent(&folder.path().join("report.json"));
+                    let report = folder.path().join("report.json");
+                    let report = std::fs::read_to_string(report).unwrap_or_default();
+                    let report: Value = serde_json::from_str(&report).unwrap_or_default();
+                    let share = report["overhead"]["share_of_managed"].as_f64();
+                    reported = share.map_or(f64::NAN, |share| 100.0 * share);
                 }
             }
         }
@@ -333,13 +337,4 @@ fn children_s() -> f64 {
     usage.map_or(0.0, |usage| {
         (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
     })
-}
-
-/// Cost of managing as a report gives it, percent; NaN without a report.
-fn reported_percent(report: &Path) -> f64 {
-    let text = std::fs::read_to_string(report).unwrap_or_default();
-    let report: Value = serde_json::from_str(&text).unwrap_or_default();
-    report["overhead"]["share_of_managed"]
-        .as_f64()
-        .map_or(f64::NAN, |share| 100.0 * share)
 }

@@ -62,7 +62,6 @@ fn live_error(error: &impl ToString) -> BenchError {
     BenchError::Live(error.to_string())
 }
 
-/// Runs a command to its end.
 fn run_to_end(command: &mut Command) -> Result<String, BenchError> {
     let output = command
         .stdout(Stdio::piped())
