@@ -229,6 +229,7 @@ impl Frame {
             (IntervalBasis::Runs, cases) => {
                 let all: Vec<Vec<f64>> = cases.iter().map(of_case).collect();
                 let of_run = |run: usize| {
+                    // Not the host's logarithm, whose last bit differs between hosts.
                     let logs = all.iter().map(|of_case| libm::log(of_case[run]));
                     libm::exp(logs.sum::<f64>() / cases.len() as f64)
                 };

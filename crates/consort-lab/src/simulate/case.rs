@@ -56,6 +56,7 @@ impl PreparedCase {
         };
         let mut work: Vec<AloneWork> = Vec::with_capacity(workload.entries.len());
         for (n, entry) in workload.entries.iter().enumerate() {
+            // Instances of one program do the same work alone, so that one measurement serves all.
             let like = |other: &ProgramInstance| {
                 Arc::ptr_eq(&other.program, &entry.program) && other.threads == entry.threads
             };
