@@ -52,7 +52,7 @@ pub struct CellQuery<'a> {
     pub policy: &'a str,
     /// The policy whose value is divided by, run by run.
     pub over: Option<&'a str>,
-    /// The measure of the policy that is divided by, where it is another one.
+    /// The measure of the policy that is divided by, if it is another one.
     pub over_measure: Option<&'a str>,
     /// True if the ratio is the other way round.
     pub inverted: bool,

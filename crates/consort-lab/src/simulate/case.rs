@@ -39,7 +39,8 @@ pub(crate) struct PreparedCase {
 }
 
 impl PreparedCase {
-    /// Measures what each program does alone in the time. The operating system is `linux`.
+    /// Measures the work that each program does alone in the given time. The operating system is
+    /// `linux`.
     ///
     /// # Errors
     /// Programs that make no progress.

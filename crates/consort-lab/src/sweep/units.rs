@@ -239,8 +239,8 @@ pub(super) fn run_units(
     tables.collect()
 }
 
-/// The runs of one case, as `consort compare` makes them: the work of a program is what it does
-/// alone under the first seed.
+/// The runs of one case, as `consort compare` makes them: the work of a program is its work alone
+/// under the first seed.
 fn run_case(
     sweep: &Sweep,
     case: &SweepCase,

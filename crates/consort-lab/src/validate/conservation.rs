@@ -32,7 +32,7 @@ const LAW: CheckTemplate<'static> = CheckTemplate {
 const ROUNDING: f64 = 1e-9;
 /// Relative slack of times: events fall on whole picoseconds and are a microsecond or more apart.
 const CLOCK: f64 = 1e-6;
-/// Relative slack of capacities: the solver's tolerance, with a margin for what it amplifies.
+/// Relative slack of capacities: the solver's tolerance, with a margin because it is amplified.
 const SLACK: f64 = 1e-4;
 /// Largest last change of every rate that the solver promises.
 const TOLERANCE: f64 = 1e-6;

@@ -41,7 +41,7 @@ const MIX: CheckTemplate<'static> = CheckTemplate {
     tolerance: Tolerance::absolute(0.1),
 };
 
-/// LLC and L2 together where the cache was limited most, KiB (docs/profiles.md).
+/// LLC and L2 together in the measurement with the smallest cache, KiB (docs/profiles.md).
 const SMALL_LLC_KIB: f64 = 4608.0;
 
 pub(super) fn run(inputs: &GroupInputs<'_>) -> GroupResult {

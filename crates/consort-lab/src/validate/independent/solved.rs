@@ -110,8 +110,8 @@ const SPREAD: CheckTemplate<'static> = CheckTemplate {
     tolerance: Tolerance::relative(0.5),
     ..RATIO
 };
-/// Programs of the same name have other code and inputs: half of what is commonly called strong
-/// would prove nothing, 0.5 is the aim that the project set itself.
+/// Programs of the same name have other code and inputs, so that the order agrees in part only: 0.5
+/// is the aim that the project set itself, 0.7 is commonly called strong.
 const RANKS: CheckTemplate<'static> = CheckTemplate {
     unit: "Spearman's rho",
     tolerance: Tolerance::absolute(0.0),
