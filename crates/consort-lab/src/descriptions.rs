@@ -1,5 +1,5 @@
 //! Machines, programs and workloads by name: files by path, the user's folder, the system's folder,
-//! what comes with Consort.
+//! presets.
 
 use crate::simulate::DescriptionSource;
 use consort_sim::machine::{KeyChange, LoadedMachine, MachineError, MachineRef};

@@ -84,6 +84,7 @@ impl StudyStore {
             move |cause| StoreError::Io { doing, path, cause }
         };
         std::fs::create_dir_all(folder).map_err(failed("make the folder"))?;
+        // Permissions alone do not show a full or a read-only file system.
         tempfile::tempfile_in(folder).map_err(failed("write to the folder"))?;
         let folder = folder.to_owned();
         Ok(Self { folder })
@@ -113,6 +114,8 @@ impl StudyStore {
             }
         };
         let parse = || -> Result<Option<StudyReport>, serde_json::Error> {
+            // The report of an older version may have another form, so that it is read only if the
+            // key is right.
             let head: StoredResultHead = serde_json::from_str(&text)?;
             if head.result_of != *key {
                 return Ok(None);

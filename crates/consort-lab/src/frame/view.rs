@@ -52,7 +52,7 @@ pub struct CellQuery<'a> {
     pub policy: &'a str,
     /// The policy whose value is divided by, run by run.
     pub over: Option<&'a str>,
-    /// The measure of the policy that is divided by, where it is another one.
+    /// The measure of the policy that is divided by, if it is another one.
     pub over_measure: Option<&'a str>,
     /// True if the ratio is the other way round.
     pub inverted: bool,
@@ -229,6 +229,7 @@ impl Frame {
             (IntervalBasis::Runs, cases) => {
                 let all: Vec<Vec<f64>> = cases.iter().map(of_case).collect();
                 let of_run = |run: usize| {
+                    // Not the host's logarithm, whose last bit differs between hosts.
                     let logs = all.iter().map(|of_case| libm::log(of_case[run]));
                     libm::exp(logs.sum::<f64>() / cases.len() as f64)
                 };

@@ -41,7 +41,8 @@ pub(crate) struct PreparedCase {
 }
 
 impl PreparedCase {
-    /// Measures what each program does alone in the time. The operating system is `linux`.
+    /// Measures the work that each program does alone in the given time. The operating system is
+    /// `linux`.
     ///
     /// # Errors
     /// Programs that make no progress.
@@ -58,6 +59,7 @@ impl PreparedCase {
         };
         let mut work: Vec<AloneWork> = Vec::with_capacity(workload.entries.len());
         for (n, entry) in workload.entries.iter().enumerate() {
+            // Instances of one program do the same work alone, so that one measurement serves all.
             let like = |other: &ProgramInstance| {
                 Arc::ptr_eq(&other.program, &entry.program) && other.threads == entry.threads
             };

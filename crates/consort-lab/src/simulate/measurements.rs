@@ -63,7 +63,7 @@ pub(crate) struct RunMeasurements {
     pub migration_hz: f64,
     /// Slowdown of each program, in the order of the workload.
     pub slowdowns: Vec<f64>,
-    /// Returns from the kernel and what threads' time went to.
+    /// Returns from the kernel, and threads' time by use.
     pub tally: ReturnTally,
 }
 

@@ -104,6 +104,7 @@ impl Frames {
         let Some(frame) = self.get(from) else {
             return Cell::missing("not run");
         };
+        // Another experiment has other cases; those of the group are found by their label.
         let other = (*from != turn.from).then(|| turn.spec.group_in_frame(frame, &turn.value));
         let policy = words(spec.policy.as_deref().unwrap_or("{policy}"));
         let over = spec.over.as_deref().map(words);

@@ -64,7 +64,7 @@ fn phrase_text(frames: &Frames, note: &NoteSpec, phrase: &PhraseSpec, turn: &Loo
         });
         texts.collect::<Vec<_>>().join(&phrase.join)
     };
-    // Items without a value rank as if they were equal to what they are compared with.
+    // Items without a value rank as if they were equal to the policy that they are compared with.
     let value_or_one = |item: &PhraseItem| item.value(by).unwrap_or(1.0);
     // Values above 1, or below with the sign -1, beyond their intervals.
     let count_beyond = |sign: f64| {

@@ -85,7 +85,7 @@ impl FileStudy {
         let own = self.file.experiments.iter();
         experiments.extend(own.map(|(name, spec)| (name, spec.clone())));
         for (name, spec) in experiments {
-            // Experiments that are described alike are one.
+            // Experiments that are described alike are one, also in different studies.
             let what = serde_json::to_string(&spec).map_err(part_error(name))?;
             let what = format!("{}: {what}", self.owner);
             let kind = spec.kind.as_deref().unwrap_or(SIMULATE);

@@ -121,6 +121,7 @@ impl ShardFolder {
         if path.is_file() {
             return Ok(ShardOutcome::Before(path));
         }
+        // Hosts of a cluster may see other contents of the files that the description names.
         let sweep = self.plan.sweep()?;
         if shard.range().end > sweep.len() || sweep.fingerprint(shard.range())? != shard.content {
             return Err(SweepError::Changed { number });

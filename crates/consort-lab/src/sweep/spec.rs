@@ -183,115 +183,76 @@ fn check(spec: &SweepSpec, problems: &mut Problems) {
         ("workloads", spec.workloads.is_empty()),
         ("policies", spec.policies.is_empty()),
     ];
+    let wanted = spec.studies.is_empty();
+    let message = match wanted {
+        true => "has none; expected at least one, or studies instead",
+        false => "is given beside studies; expected one or the other",
+    };
     for (key, is_empty) in lists {
-        let wanted = spec.studies.is_empty();
-        problems.require(
-            is_empty != wanted,
-            key,
-            match wanted {
-                true => "has none; expected at least one, or studies instead",
-                false => "is given beside studies; expected one or the other",
-            },
-        );
+        problems.require(is_empty != wanted, key, message);
     }
-    let studied = !spec.studies.is_empty() && !spec.parameters.is_empty();
-    problems.require(
-        !studied,
-        "parameters",
-        "are for machines; studies have their own",
-    );
-    problems.check_range("runs", f64::from(spec.runs), 1.0, 10_000.0);
-    problems.check_range("alone_s", spec.alone_s, 1e-4, 3600.0);
-    problems.check_range("quantum_ms", spec.quantum_ms.unwrap_or(1.0), 0.1, 3.6e6);
-    problems.check_range("shard_s", spec.shard_s, 0.001, 86_400.0);
-    problems.check_range(
-        "host_s_per_thread_s",
-        spec.host_s_per_thread_s.unwrap_or(1.0),
-        1e-9,
-        1e6,
-    );
+    let right = wanted || spec.parameters.is_empty();
+    let message = "are for machines; studies have their own";
+    problems.require(right, "parameters", message);
+    let rate = spec.host_s_per_thread_s.unwrap_or(1.0);
+    for (key, value, min, max) in [
+        ("runs", f64::from(spec.runs), 1.0, 10_000.0),
+        ("alone_s", spec.alone_s, 1e-4, 3600.0),
+        ("quantum_ms", spec.quantum_ms.unwrap_or(1.0), 0.1, 3.6e6),
+        ("shard_s", spec.shard_s, 0.001, 86_400.0),
+        ("host_s_per_thread_s", rate, 1e-9, 1e6),
+    ] {
+        problems.check_range(key, value, min, max);
+    }
     for (n, parameter) in spec.parameters.iter().enumerate() {
-        check_parameter(n, parameter, problems);
+        check_parameter(&format!("parameters[{n}]"), parameter, problems);
     }
-    check_samples(spec, problems);
+    let bounded = spec.parameters.iter().filter(|p| p.least.is_some());
+    let bounded = bounded.count();
+    if let Some(samples) = &spec.samples {
+        let message = "are too many to sample; expected at most 256";
+        problems.require(bounded <= DIMENSIONS, "parameters", message);
+        problems.check_range("samples.count", f64::from(samples.count), 1.0, 65_536.0);
+        let message = "have nothing to sample; expected a parameter with least and most";
+        problems.require(bounded > 0, "samples", message);
+    } else {
+        let message = "are sampled; expected [samples] with method and count";
+        problems.require(bounded == 0, "parameters", message);
+    }
 }
 
-fn check_parameter(n: usize, parameter: &Parameter, problems: &mut Problems) {
-    let key = |name: &str| format!("parameters[{n}].{name}");
-    let kinds = [
-        !parameter.values.is_empty(),
-        parameter.from.is_some() || parameter.to.is_some() || parameter.step.is_some(),
-        parameter.least.is_some() || parameter.most.is_some(),
-    ];
+fn check_parameter(key: &str, parameter: &Parameter, problems: &mut Problems) {
+    let Parameter {
+        from,
+        to,
+        step,
+        least,
+        most,
+        ..
+    } = *parameter;
+    let is_range = from.is_some() || to.is_some() || step.is_some();
+    let is_bounded = least.is_some() || most.is_some();
+    let kinds = [!parameter.values.is_empty(), is_range, is_bounded];
+    let one = kinds.iter().filter(|kind| **kind).count() == 1;
     let message = "needs one of: values; from, to and step; least and most";
-    problems.require(
-        kinds.iter().filter(|k| **k).count() == 1,
-        key("key"),
-        message,
-    );
-    if let (true, Some([from, to, step])) = (
-        kinds[1],
-        all_present([parameter.from, parameter.to, parameter.step]),
-    ) {
+    problems.require(one, format!("{key}.key"), message);
+    if let (Some(from), Some(to), Some(step)) = (from, to, step) {
         let fits = step > 0.0 && from <= to && (to - from) / step <= 1e6;
-        problems.require(
-            fits,
-            key("step"),
-            "leads nowhere; expected from below to, a step above 0, a million values at most",
-        );
+        let message =
+            "leads nowhere; expected from below to, a step above 0, a million values at most";
+        problems.require(fits, format!("{key}.step"), message);
     } else {
-        problems.require(
-            !kinds[1],
-            key("key"),
-            "has part of a range; expected from, to and step",
-        );
+        let message = "has part of a range; expected from, to and step";
+        problems.require(!is_range, format!("{key}.key"), message);
     }
-    if let (true, Some([least, most])) = (kinds[2], all_present([parameter.least, parameter.most]))
-    {
+    if let (Some(least), Some(most)) = (least, most) {
         let positive = parameter.scale == Scaling::Linear || least > 0.0;
-        problems.require(
-            least < most && positive,
-            key("least"),
-            "cannot be sampled; expected least below most, above 0 on a log scale",
-        );
+        let message = "cannot be sampled; expected least below most, above 0 on a log scale";
+        problems.require(least < most && positive, format!("{key}.least"), message);
     } else {
-        problems.require(
-            !kinds[2],
-            key("key"),
-            "has one bound; expected least and most",
-        );
+        let message = "has one bound; expected least and most";
+        problems.require(!is_bounded, format!("{key}.key"), message);
     }
-}
-
-fn check_samples(spec: &SweepSpec, problems: &mut Problems) {
-    let bounded = spec.parameters.iter().any(|p| p.least.is_some());
-    match &spec.samples {
-        Some(samples) => {
-            let bounded_ones = spec.parameters.iter().filter(|p| p.least.is_some()).count();
-            let fits = bounded_ones <= DIMENSIONS;
-            problems.require(
-                fits,
-                "parameters",
-                "are too many to sample; expected at most 256",
-            );
-            problems.check_range("samples.count", f64::from(samples.count), 1.0, 65_536.0);
-            problems.require(
-                bounded,
-                "samples",
-                "have nothing to sample; expected a parameter with least and most",
-            );
-        }
-        None => problems.require(
-            !bounded,
-            "parameters",
-            "are sampled; expected [samples] with method and count",
-        ),
-    }
-}
-
-fn all_present<const N: usize>(values: [Option<f64>; N]) -> Option<[f64; N]> {
-    let present: Vec<f64> = values.into_iter().flatten().collect();
-    present.try_into().ok()
 }
 
 #[cfg(test)]

@@ -34,20 +34,15 @@ impl Sweep {
     /// An error in the description, or in what it names.
     pub fn parse(file: &str, text: &str) -> Result<Self, SweepError> {
         let spec = SweepSpec::parse(file, text)?;
-        let contenders = spec
-            .policies
-            .iter()
-            .map(|name| Contender::new(name, &spec.os));
+        let policies = spec.policies.iter();
+        let contenders = policies.map(|name| Contender::new(name, &spec.os));
         let contenders = contenders.collect::<Result<_, _>>()?;
-        let studies = match spec.studies.as_slice() {
-            [] => Vec::new(),
-            ids => {
-                let known = crate::registry();
-                known
-                    .map_err(|error| SweepError::Studies(error.to_string()))?
-                    .select(ids)?
-            }
-        };
+        let mut studies = Vec::new();
+        if !spec.studies.is_empty() {
+            let known = crate::registry();
+            let known = known.map_err(|error| SweepError::Studies(error.to_string()))?;
+            studies = known.select(&spec.studies)?;
+        }
         Ok(Self {
             cases: SweepCases::new(&spec)?,
             contenders,
@@ -90,11 +85,11 @@ impl Sweep {
     /// is found before anything runs.
     pub(super) fn costs(&self) -> Result<Vec<f64>, SweepError> {
         let quick = self.spec.quick;
-        let of_study = |study: &Arc<dyn Study>| match quick {
+        let studies = self.studies.iter().map(|study| match quick {
             true => QUICK_STUDY_S,
             false => f64::from(study.info().full_seconds_hint),
-        };
-        let mut costs: Vec<f64> = self.studies.iter().map(of_study).collect();
+        });
+        let mut costs: Vec<f64> = studies.collect();
         for case in 0..self.cases.len() {
             let case = self.cases.get(case)?;
             for contender in &self.contenders {
@@ -121,41 +116,35 @@ impl Sweep {
     /// Fingerprint of everything that determines the results of a range of units.
     pub(super) fn fingerprint(&self, units: Range<usize>) -> Result<String, SweepError> {
         let mut hash = Fingerprint::default();
-        hash.add(VERSION.as_bytes());
+        hash.add_text(VERSION);
         if !self.studies.is_empty() {
+            let (seed, quick) = (self.spec.seed, self.spec.quick);
             for study in &self.studies[units] {
-                let (info, seed) = (study.info(), self.spec.seed);
-                hash.add(
-                    format!(
-                        "{} {} {seed:?} {}",
-                        info.id,
-                        study.version(),
-                        self.spec.quick
-                    )
-                    .as_bytes(),
-                );
+                let (id, version) = (&study.info().id, study.version());
+                hash.add_text(&format!("{id} {version} {seed:?} {quick}"));
             }
             return Ok(hash.text());
         }
         let spec = &self.spec;
-        hash.add(
-            format!(
-                "{} {:?} {} {}",
-                spec.alone_s,
-                spec.quantum_ms,
-                spec.os,
-                spec.first_seed()
-            )
-            .as_bytes(),
-        );
+        let (alone_s, quantum_ms, os) = (spec.alone_s, spec.quantum_ms, &spec.os);
+        let seed = spec.first_seed();
+        hash.add_text(&format!("{alone_s} {quantum_ms:?} {os} {seed}"));
         for (case, part) in self.cases_in(units) {
             hash.add_case(&self.cases.get(case)?);
             for unit in part {
                 let (policy, seed) = self.locate_unit(unit);
-                hash.add(format!("{} {seed}", self.contenders[policy].name()).as_bytes());
+                hash.add_text(&format!("{} {seed}", self.contenders[policy].name()));
             }
         }
-        hash.add_files(&self.spec.policies)?;
+        // The files that policies' options name.
+        for text in &spec.policies {
+            let mut policy: PolicySpec = text.parse().map_err(ExperimentError::from)?;
+            let read = policy.attach(consort_describe::input::read_if_file);
+            read.map_err(ExperimentError::from)?;
+            for content in policy.files.values() {
+                hash.add_text(content);
+            }
+        }
         Ok(hash.text())
     }
 }
@@ -164,48 +153,33 @@ impl Sweep {
 struct Fingerprint(Sha256);
 
 impl Fingerprint {
-    /// Adds bytes and their number, so that neighbours cannot run into each other.
-    fn add(&mut self, bytes: &[u8]) {
-        self.0.update((bytes.len() as u64).to_le_bytes());
-        self.0.update(bytes);
+    /// Adds a text and its length, so that neighbours cannot run into each other.
+    fn add_text(&mut self, text: &str) {
+        self.0.update((text.len() as u64).to_le_bytes());
+        self.0.update(text.as_bytes());
     }
 
     fn add_case(&mut self, case: &SweepCase) {
         let SweepCase {
             key, experiment, ..
         } = case;
-        self.add(key.as_bytes());
+        self.add_text(key);
         // The topology contains the machine's options, the description all the rest. Both write
         // different numbers differently.
-        self.add(format!("{:?}", experiment.chip.spec()).as_bytes());
-        self.add(format!("{:?}", experiment.chip.topology()).as_bytes());
+        self.add_text(&format!("{:?}", experiment.chip.spec()));
+        self.add_text(&format!("{:?}", experiment.chip.topology()));
         for entry in &experiment.workload.entries {
-            self.add(format!("{} {} {}", entry.name, entry.threads, entry.start_ms).as_bytes());
-            self.add(format!("{:?}", entry.program).as_bytes());
+            let (name, threads, start_ms) = (&entry.name, entry.threads, entry.start_ms);
+            self.add_text(&format!("{name} {threads} {start_ms}"));
+            self.add_text(&format!("{:?}", entry.program));
         }
-    }
-
-    /// Adds the files that policies' options name.
-    fn add_files(&mut self, policies: &[String]) -> Result<(), SweepError> {
-        for text in policies {
-            let mut spec: PolicySpec = text.parse().map_err(ExperimentError::from)?;
-            let read = spec.attach(consort_describe::input::read_if_file);
-            read.map_err(ExperimentError::from)?;
-            for content in spec.files.values() {
-                self.add(content.as_bytes());
-            }
-        }
-        Ok(())
     }
 
     /// Sixteen hexadecimal digits of the hash.
     fn text(self) -> String {
         let digest = self.0.finalize();
-        digest
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        let bytes = digest.iter().take(8);
+        bytes.map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
@@ -265,8 +239,8 @@ pub(super) fn run_units(
     tables.collect()
 }
 
-/// The runs of one case, as `consort compare` makes them: the work of a program is what it does
-/// alone under the first seed.
+/// The runs of one case, as `consort compare` makes them: the work of a program is its work alone
+/// under the first seed.
 fn run_case(
     sweep: &Sweep,
     case: &SweepCase,
@@ -275,6 +249,7 @@ fn run_case(
 ) -> Result<Vec<RunResult>, ExperimentError> {
     let experiment = &case.experiment;
     let wanted: Vec<(usize, u64)> = units.map(|unit| sweep.locate_unit(unit)).collect();
+    // Only contenders of this part are prepared, because some search co-schedules for it.
     let ready = |(n, contender): (usize, &Contender)| match wanted.iter().any(|(p, _)| *p == n) {
         true => contender.prepare(&experiment.chip, &experiment.workload, context),
         false => Ok(contender.clone()),

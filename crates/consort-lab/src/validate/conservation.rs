@@ -4,11 +4,12 @@ use super::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
 use super::data::ValidateError;
 use super::simulated::{demand, finish_run, instance, start_run};
 use super::{CheckResult, GroupInputs, GroupOutput, GroupResult};
+use crate::simulate::{chips, programs};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::contention::{Demand, RunningThread, Solution, Solver};
 use consort_sim::engine::{Observer, RunSegment, SimulatedProgram};
-use consort_sim::machine::presets;
+use consort_sim::machine;
 use consort_sim::program::{self, ProgramSpec};
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
@@ -31,7 +32,7 @@ const LAW: CheckTemplate<'static> = CheckTemplate {
 const ROUNDING: f64 = 1e-9;
 /// Relative slack of times: events fall on whole picoseconds and are a microsecond or more apart.
 const CLOCK: f64 = 1e-6;
-/// Relative slack of capacities: the solver's tolerance, with a margin for what it amplifies.
+/// Relative slack of capacities: the solver's tolerance, with a margin because it is amplified.
 const SLACK: f64 = 1e-4;
 /// Largest last change of every rate that the solver promises.
 const TOLERANCE: f64 = 1e-6;
@@ -45,12 +46,12 @@ const QUANTA_NS: [u64; 2] = [10_000_000, 1_300_000];
 const WORK: f64 = 2e7;
 
 pub(super) fn run(inputs: &GroupInputs<'_>) -> GroupResult {
-    let chip = |name| Ok::<_, ValidateError>(Arc::new(Chip::new(&presets::find(name)?, None)?));
-    let program = |name| Ok::<_, ValidateError>(Arc::new(program::presets::find(name)?));
     let catalog = PresetCatalog {
-        chips: presets::names().map(chip).collect::<Result<_, _>>()?,
+        chips: machine::presets::names()
+            .map(chips::chip)
+            .collect::<Result<_, _>>()?,
         programs: program::presets::names()
-            .map(program)
+            .map(programs::find)
             .collect::<Result<_, _>>()?,
     };
     let mut checks = solution_checks(inputs, &catalog)?;
@@ -77,6 +78,7 @@ impl PresetCatalog {
     fn cases(&self, each: u64, seed: u64, purpose: u64) -> Vec<(&Arc<Chip>, u64)> {
         let mut cases = Vec::new();
         for (number, chip) in self.chips.iter().enumerate() {
+            // Purpose, machine and case have bits of their own, so that no two cases share a seed.
             let mixed = |case| seed ^ (purpose << 56 | (number as u64) << 40 | case << 20);
             cases.extend((0..each).map(|case| (chip, mixed(case))));
         }

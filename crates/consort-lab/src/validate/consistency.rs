@@ -5,11 +5,10 @@ use super::data::{PublishedData, ValidateError};
 use super::independent::{BY_MEMORY, scaling_checks};
 use super::simulated::per_instruction;
 use super::{CheckResult, GroupInputs, GroupOutput, GroupResult};
-use consort_sim::chip::Chip;
+use crate::simulate::chips::full_chip;
 use consort_sim::contention::Solver;
 use consort_sim::program::{MixSpec, presets};
 use serde::Deserialize;
-use std::sync::Arc;
 
 pub(super) const NAME: &str = "consistency";
 
@@ -42,7 +41,7 @@ const MIX: CheckTemplate<'static> = CheckTemplate {
     tolerance: Tolerance::absolute(0.1),
 };
 
-/// LLC and L2 together where the cache was limited most, KiB (docs/profiles.md).
+/// LLC and L2 together in the measurement with the smallest cache, KiB (docs/profiles.md).
 const SMALL_LLC_KIB: f64 = 4608.0;
 
 pub(super) fn run(inputs: &GroupInputs<'_>) -> GroupResult {
@@ -145,7 +144,7 @@ fn skylake_solvers(data: &PublishedData) -> Result<[Solver; 3], ValidateError> {
     }
     let mut small = whole.clone();
     small.llc.size_kib = SMALL_LLC_KIB;
-    let solver = |spec| Ok::<_, ValidateError>(Solver::new(Arc::new(Chip::new(spec, None)?)));
+    let solver = |spec| Ok::<_, ValidateError>(Solver::new(full_chip(spec)?));
     Ok([solver(&prefetching)?, solver(&small)?, solver(&whole)?])
 }
 

@@ -45,7 +45,6 @@ impl GroupInputs<'_> {
     }
 }
 
-/// Checks of a group, and what stands behind them.
 type GroupResult = Result<GroupOutput, ValidateError>;
 
 /// Checks of a part of a group.

@@ -5,6 +5,7 @@ use super::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
 use super::data::{PLACEMENTS, PublishedData, ValidateError, data_error};
 use super::simulated::{instance, start_run};
 use super::{GroupInputs, GroupOutput, GroupResult};
+use crate::simulate::chips::full_chip;
 use consort_core::stats::quantile;
 use consort_core::{Machine, Observation};
 use consort_data::{ReportColumn, ReportTable};
@@ -139,7 +140,7 @@ impl PlacementComparison {
 pub(super) fn run(inputs: &GroupInputs<'_>) -> GroupResult {
     let measured = PlacementMeasurement::read(inputs.data)?;
     let spec = inputs.data.parse_machine("forms-machine.toml")?;
-    let chip = Arc::new(Chip::new(&spec, None)?);
+    let chip = full_chip(&spec)?;
     let seed = inputs.context.seed();
     let repetitions = inputs.context.by_scale(50, 400);
     let models = inputs.map(&measured.cases, |case| {
@@ -161,7 +162,7 @@ pub(super) fn run(inputs: &GroupInputs<'_>) -> GroupResult {
         })
         .collect();
     let models = inputs.map(&measured.ends, |case| {
-        let chip = Arc::new(Chip::new(&with_ways(&spec, case.ways), None)?);
+        let chip = full_chip(&with_ways(&spec, case.ways))?;
         count_survivor_placements(&chip, case, repetitions, seed)
     })?;
     let mut ends = Vec::new();
@@ -289,6 +290,7 @@ fn count_survivor_placements(
             let Some(seen) = machine.observe()? else {
                 break;
             };
+            // Time counts from the moment at which half of the processes have ended.
             if 2 * seen.threads.len() <= work.len() {
                 let since_ns = *since_ns.get_or_insert(seen.time_ns);
                 if seen.time_ns - since_ns >= due.after_ms * 1_000_000 {

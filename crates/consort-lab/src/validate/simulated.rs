@@ -162,7 +162,7 @@ impl SampleSource for AveragingPmu {
 /// Sampling interval of the measurements (Peternier et al., section 5.1), ns.
 const INTERVAL_NS: u64 = 1_000_000_000;
 
-/// Runs a whole program alone and averages what the chip's PMU shows.
+/// Runs a whole program alone and averages the samples of the chip's PMU.
 pub(super) fn measure_pmu_means(
     chip: &Arc<Chip>,
     program: &Arc<ProgramSpec>,

@@ -1,16 +1,15 @@
 //! Known forms of sharing, with their numbers, on one generic core.
 
 use super::NAME;
+use crate::simulate::chips::full_chip;
 use crate::validate::CheckResult;
 use crate::validate::check::{CheckTemplate, PublishedFigure, Tolerance};
 use crate::validate::data::{PublishedData, ValidateError, data_error};
 use crate::validate::simulated::solve;
-use consort_sim::chip::Chip;
 use consort_sim::contention::Solver;
 use consort_sim::machine::{CoreSpec, MachineSpec, PipelineSpec, RobSharing, SmtMode};
 use consort_sim::program::PhaseSpec;
 use serde::Deserialize;
-use std::sync::Arc;
 
 const FILE: &str = "forms.csv";
 
@@ -154,7 +153,7 @@ fn pair_cpis(
     [first, other]: [&PhaseSpec; 2],
     pu: usize,
 ) -> Result<[f64; 2], ValidateError> {
-    let solver = Solver::new(Arc::new(Chip::new(machine, None)?));
+    let solver = Solver::new(full_chip(machine)?);
     let rates = solve(&solver, &[(0, first), (pu, other)]);
     Ok([rates[0].cpi, rates[1].cpi])
 }
@@ -165,6 +164,6 @@ fn slowdown(machine: &MachineSpec, both: [&PhaseSpec; 2], pu: usize) -> Result<f
 }
 
 fn cpi_alone(machine: &MachineSpec, phase: &PhaseSpec) -> Result<f64, ValidateError> {
-    let solver = Solver::new(Arc::new(Chip::new(machine, None)?));
+    let solver = Solver::new(full_chip(machine)?);
     Ok(solve(&solver, &[(0, phase)])[0].cpi)
 }

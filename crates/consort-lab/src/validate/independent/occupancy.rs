@@ -1,16 +1,13 @@
 //! FPU usage and L2 misses of programs alone on two SMT processors, as their PMUs show them.
 
 use super::NAME;
+use crate::simulate::{chips, programs};
 use crate::validate::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
 use crate::validate::data::{ValidateError, data_error};
 use crate::validate::simulated::{PmuMeans, measure_pmu_means};
 use crate::validate::{CheckResult, GroupInputs};
 use consort_core::stats::spearman;
-use consort_sim::chip::Chip;
-use consort_sim::machine::presets as machines;
-use consort_sim::program::presets;
 use serde::Deserialize;
-use std::sync::Arc;
 
 const FILE: &str = "unit-occupancy.csv";
 const READOUT: &str = "l2-misses per 100 cycles";
@@ -107,9 +104,9 @@ pub(super) fn checks(inputs: &GroupInputs<'_>) -> CheckResult {
     let readout = READOUT.parse()?;
     let mut measured = Vec::new();
     for machine in ["bulldozer-6282se", "power7"] {
-        let chip = Arc::new(Chip::new(&machines::find(machine)?, None)?);
+        let chip = chips::chip(machine)?;
         let means = inputs.map(&rows, |row| {
-            let program = Arc::new(presets::find(&row.program)?);
+            let program = programs::find(&row.program)?;
             measure_pmu_means(&chip, &program, readout, inputs.context.seed())
         })?;
         measured.push((machine, means));
@@ -199,6 +196,7 @@ impl OccupancySeries {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use consort_sim::program::presets;
 
     #[test]
     fn bounds_and_gaps_are_understood() {

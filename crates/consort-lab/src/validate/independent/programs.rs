@@ -2,6 +2,7 @@
 //! kernel.
 
 use super::NAME;
+use crate::simulate::{chips, programs};
 use crate::studies::ExchangePath;
 use crate::validate::check::{CheckTemplate, PublishedFigure, Tolerance, ValidationCheck};
 use crate::validate::data::{ValidateError, data_error};
@@ -10,7 +11,6 @@ use crate::validate::{CheckResult, GroupInputs};
 use consort_core::stats::spearman;
 use consort_sim::chip::Chip;
 use consort_sim::engine::ThreadCounts;
-use consort_sim::machine::presets as machines;
 use consort_sim::program::presets;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ struct MigrationRow {
 /// between two groups, every hardware quantum. What the exchange costs beyond registers and drain
 /// is the refill.
 fn migration_checks(inputs: &GroupInputs<'_>) -> CheckResult {
-    let chip = Arc::new(Chip::new(&machines::find(ACMP)?, None)?);
+    let chip = chips::chip(ACMP)?;
     let mut names = Vec::new();
     for name in presets::names() {
         if SUITES.contains(&presets::find(name)?.suite.as_str()) {
@@ -75,7 +75,7 @@ fn migration_checks(inputs: &GroupInputs<'_>) -> CheckResult {
         let path = ExchangePath::to_small(&chip, row.llc == "shared")
             .ok_or_else(|| data_error(MIGRATION_FILE, format!("{ACMP} has no such cores")))?;
         let costs = inputs.map(&names, |name| {
-            let program = Arc::new(presets::find(name)?);
+            let program = programs::find(name)?;
             let places = (PLACES, inputs.context.seed());
             Ok(path.refill_cycles(&chip, &program, exchanges, places)?)
         })?;
@@ -218,8 +218,8 @@ fn run_parsec(
     name: &str,
     threads: u32,
 ) -> Result<ParsecRun, ValidateError> {
-    let chip = Arc::new(Chip::new(&machines::find(XEON)?, None)?);
-    let program = Arc::new(presets::find(name)?);
+    let chip = chips::chip(XEON)?;
+    let program = programs::find(name)?;
     // So much of the program that the time in which threads wait for each other at its beginning
     // and end hardly matters, but no more than some thousand barriers, each of which is simulated.
     let most = inputs.context.by_scale(1e10, 2e11);
@@ -229,6 +229,8 @@ fn run_parsec(
     });
     let instructions = length_instr(&program).min(most).min(until);
     let work = [instance(&program, threads, instructions)];
+    // One quantum that outlasts every run; the engine counts in picoseconds, which must not
+    // overflow.
     let mut machine = start_run(&chip, &work, inputs.context.seed(), u64::MAX / 2000)?;
     finish_run(&mut machine)?;
     let oracle = machine.oracle();
@@ -285,7 +287,7 @@ fn synchronisation_checks(inputs: &GroupInputs<'_>) -> CheckResult {
         .data
         .parse_rows::<SplashCallsRow>("splash-calls.csv")?;
     let ours = inputs.map(&rows, |row| {
-        let program = Arc::new(presets::find(&row.program)?);
+        let program = programs::find(&row.program)?;
         let work = [instance(&program, row.threads, length_instr(&program))];
         let mut machine = start_run(&chip, &work, inputs.context.seed(), QUANTUM_NS)?;
         finish_run(&mut machine)?;
@@ -324,7 +326,7 @@ fn check_splash_program(row: &SplashCallsRow, ours: &ThreadCounts) -> [Validatio
 }
 
 fn reduced_chip() -> Result<Arc<Chip>, ValidateError> {
-    let spec = machines::find(EPYC)?;
+    let spec = chips::machine_spec(EPYC)?;
     let chip = Chip::with_cores(&spec, Some(1), &|core| core < EPYC_CORES)?;
     Ok(Arc::new(chip))
 }

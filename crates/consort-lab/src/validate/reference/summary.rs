@@ -63,6 +63,9 @@ fn relative_error(value: f64, truth: f64) -> f64 {
 /// the reference counts cycles, about a hundred thousand.
 const DISTINCT: f64 = 1e-4;
 
+/// Victim, co-runner and slowdown.
+type KnownSlowdown = (usize, usize, f64);
+
 /// Slowdowns of each of several programs next to each of the others.
 #[derive(Clone, Debug, PartialEq)]
 struct SlowdownMatrix {
@@ -94,7 +97,7 @@ impl SlowdownMatrix {
     /// the diagonal is empty: the mean over a row is over other co-runners than that over the next.
     fn variance(&self) -> [f64; 3] {
         const TURNS: u32 = 100;
-        let mut known: Vec<(usize, usize, f64)> = Vec::new();
+        let mut known: Vec<KnownSlowdown> = Vec::new();
         for (victim, row) in self.slowdowns.iter().enumerate() {
             let cells = row.iter().enumerate();
             known.extend(cells.filter_map(|(other, cell)| Some((victim, other, (*cell)?))));
@@ -102,7 +105,7 @@ impl SlowdownMatrix {
         let all = mean(&known.iter().map(|k| k.2).collect::<Vec<_>>()).unwrap_or(0.0);
         let n = self.slowdowns.len();
         // Means of residuals, by the number of a program.
-        let effects = |residual: &dyn Fn(&(usize, usize, f64)) -> (usize, f64)| -> Vec<f64> {
+        let effects = |residual: &dyn Fn(&KnownSlowdown) -> (usize, f64)| -> Vec<f64> {
             let mut sums = vec![(0.0, 0.0_f64); n];
             for (at, left) in known.iter().map(residual) {
                 sums[at].0 += left;
@@ -116,7 +119,7 @@ impl SlowdownMatrix {
             victims = effects(&|&(v, o, s)| (v, s - all - others[o]));
             others = effects(&|&(v, o, s)| (o, s - all - victims[v]));
         }
-        let sum = |part: &dyn Fn(&(usize, usize, f64)) -> f64| -> f64 {
+        let sum = |part: &dyn Fn(&KnownSlowdown) -> f64| -> f64 {
             known.iter().map(|k| part(k) * part(k)).sum()
         };
         let parts = [

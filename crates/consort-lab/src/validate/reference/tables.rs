@@ -1,4 +1,4 @@
-//! Tables and a figure of what was run.
+//! Tables and a figure of the runs of both engines.
 
 use super::parts::ChipPart;
 use super::runs::{AloneThreads, EngineThreads, find_alone};
