@@ -55,7 +55,7 @@ pub fn lay_out(heads: &[ColumnHead], rows: &[Vec<String>], width: Option<usize>)
     if !missed.is_empty() {
         let missed: Vec<&str> = missed.iter().map(|&c| heads[c].text.as_str()).collect();
         text += &format!(
-            "left out for want of room: {}; --wide shows all\n",
+            "hidden (terminal too narrow): {}; use --wide to show all\n",
             missed.join(", ")
         );
     }
@@ -224,7 +224,7 @@ mod tests {
         let rows = [row(&["x", "1234567890", "1234567890"])];
         let text = lay_out(&heads, &rows, Some(20));
         assert!(
-            text.contains("left out for want of room: a; --wide"),
+            text.contains("hidden (terminal too narrow): a; use --wide"),
             "{text}"
         );
         assert_eq!(text.matches("1234567890").count(), 1);

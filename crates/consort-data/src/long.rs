@@ -39,6 +39,17 @@ pub struct RowOwner<'a> {
     pub program: Option<&'a str>,
 }
 
+impl<'a> RowOwner<'a> {
+    /// The same owner, narrowed to a program or thread.
+    #[must_use]
+    pub const fn with_program(self, program: &'a str) -> Self {
+        Self {
+            program: Some(program),
+            ..self
+        }
+    }
+}
+
 impl LongRows {
     /// Adds a number, by the key of its measure.
     pub fn push(&mut self, owner: RowOwner<'_>, key: &str, value: f64, unit: Option<&str>) {

@@ -29,8 +29,8 @@
 //! Later layers win key by key, and add their entries: `/usr/lib/consort`, `/etc/consort`, then the
 //! user's `~/.config/consort`; in each `config.toml`, then `config.d/*.toml` by name.
 
-use crate::cli::parse_interval;
 use crate::failure::{bad_input, error_chain};
+use crate::options::parse_interval;
 use anyhow::{Context, Result};
 pub(crate) use consort_lab::descriptions::folders;
 use consort_linux::cgroup::{CgroupPattern, CgroupRule, CgroupRules};
@@ -44,14 +44,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Everything that a configuration file can say.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ConsortConfig {
-    /// Defaults for `consort run`.
     #[serde(default)]
     pub(crate) run: RunConfig,
-    /// Defaults for `consort daemon`.
     #[serde(default)]
     pub(crate) daemon: RunConfig,
     /// Control groups that a daemon manages.
@@ -63,12 +60,11 @@ pub(crate) struct ConsortConfig {
     /// Metrics that a daemon serves.
     #[serde(default)]
     pub(crate) metrics: MetricsConfig,
-    /// Files that all this is from, in the order in which they were read.
+    /// Files that were read, in this order.
     #[serde(skip_deserializing)]
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// Metrics of a daemon.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MetricsConfig {
@@ -80,10 +76,8 @@ pub(crate) struct MetricsConfig {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CgroupName {
-    /// Path or pattern.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cgroup: Option<String>,
-    /// Name of a systemd unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unit: Option<String>,
 }
@@ -92,13 +86,11 @@ pub(crate) struct CgroupName {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ManageEntry {
-    /// Path or pattern.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cgroup: Option<String>,
-    /// Name of a systemd unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unit: Option<String>,
-    /// Policy with options; the daemon's where there is none.
+    /// Policy with options; the daemon's if it is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) policy: Option<String>,
     /// Priority; of several entries that match, the highest counts.
@@ -110,9 +102,7 @@ pub(crate) struct ManageEntry {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RunConfig {
-    /// Policy with options.
     pub(crate) policy: Option<String>,
-    /// Quantum.
     #[serde(
         default,
         deserialize_with = "interval",
@@ -121,24 +111,23 @@ pub(crate) struct RunConfig {
     pub(crate) interval: Option<Duration>,
     /// Seed of the policy's randomness.
     pub(crate) seed: Option<u64>,
-    /// File that tells what PUs share instead of the kernel.
+    /// File with the cores and caches that PUs share, instead of the kernel's account.
     pub(crate) topology: Option<PathBuf>,
     /// Enactors that may keep threads in their places.
     #[serde(default, deserialize_with = "named", serialize_with = "name_text")]
     pub(crate) enact: Option<EnactChoice>,
-    /// True where cores are kept to the threads that plans seat on them.
+    /// True if cores are kept to the threads that plans seat on them.
     pub(crate) cookies: Option<bool>,
     /// Rate at which programs are watched.
     #[serde(default, deserialize_with = "named", serialize_with = "name_text")]
     pub(crate) watch: Option<WatchRate>,
-    /// True where plans are undone when progress falls after them.
+    /// True if plans are undone when progress falls after them.
     pub(crate) back_off: Option<bool>,
     /// Origin of the last layer that set any of it.
     #[serde(skip)]
     origin: TableOrigin,
 }
 
-/// Origin of a table of a configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct TableOrigin {
     file: PathBuf,
@@ -146,7 +135,7 @@ struct TableOrigin {
 }
 
 impl RunConfig {
-    /// The error with the file and the key that brought it about.
+    /// The error with the file and the key that caused it.
     pub(crate) fn locate_error(&self, key: &str, error: &anyhow::Error) -> anyhow::Error {
         let TableOrigin { file, table } = &self.origin;
         let file = file.display();
@@ -156,9 +145,9 @@ impl RunConfig {
         ))
     }
 
-    /// This one with what a later layer says instead.
+    /// Replaces keys that a later layer has.
     fn merge(self, later: Self) -> Self {
-        let says = later
+        let is_set = later
             != Self {
                 origin: later.origin.clone(),
                 ..Self::default()
@@ -172,15 +161,14 @@ impl RunConfig {
             cookies: later.cookies.or(self.cookies),
             watch: later.watch.or(self.watch),
             back_off: later.back_off.or(self.back_off),
-            origin: if says { later.origin } else { self.origin },
+            origin: if is_set { later.origin } else { self.origin },
         }
     }
 }
 
 impl ConsortConfig {
-    /// This one with what a later layer says instead or as well.
+    /// Replaces keys that a later layer has, and adds its entries.
     fn merge(self, later: Self) -> Self {
-        let join = |a: Vec<_>, b| a.into_iter().chain(b).collect();
         Self {
             run: self.run.merge(later.run),
             daemon: self.daemon.merge(later.daemon),
@@ -189,11 +177,11 @@ impl ConsortConfig {
             metrics: MetricsConfig {
                 listen: later.metrics.listen.or(self.metrics.listen),
             },
-            files: join(self.files, later.files),
+            files: self.files.into_iter().chain(later.files).collect(),
         }
     }
 
-    /// Keys of a daemon that differ and that hold only after it was started again.
+    /// Keys of a daemon that differ and take effect only after a restart.
     pub(crate) fn keys_for_restart(&self, later: &Self) -> Vec<String> {
         let (old, new) = (&self.daemon, &later.daemon);
         let daemon = [
@@ -212,7 +200,7 @@ impl ConsortConfig {
         daemon.chain(metrics).collect()
     }
 
-    /// Returns the rules that say which control groups a daemon manages, and which never.
+    /// Returns the rules for control groups that a daemon manages, and for those that it never does.
     pub(crate) fn rules(&self) -> Result<CgroupRules> {
         let manage = self.manage.iter().map(|entry| {
             let cgroup = pattern(entry.cgroup.as_deref(), entry.unit.as_deref());
@@ -233,7 +221,6 @@ impl ConsortConfig {
     }
 }
 
-/// The control groups of a path, or of a unit.
 pub(crate) fn pattern(cgroup: Option<&str>, unit: Option<&str>) -> Result<CgroupPattern> {
     match (cgroup, unit) {
         (Some(cgroup), None) => Ok(cgroup.parse()?),
@@ -278,20 +265,22 @@ pub(crate) fn load(named: Option<&Path>) -> Result<ConsortConfig> {
     Ok(all)
 }
 
-/// Files of the usual places that are there, the strongest last.
+/// Existing files of the usual places, the strongest last.
 fn layers() -> Vec<PathBuf> {
     let mut folders = folders();
     folders.push(PathBuf::from("/usr/lib/consort"));
     let layers = folders.iter().rev().flat_map(|folder| {
         let file = folder.join("config.toml");
         let first = file.is_file().then_some(file);
-        first.into_iter().chain(drop_ins(&folder.join("config.d")))
+        first
+            .into_iter()
+            .chain(toml_files(&folder.join("config.d")))
     });
     layers.collect()
 }
 
-/// `*.toml` of a folder by name.
-fn drop_ins(folder: &Path) -> Vec<PathBuf> {
+/// `*.toml` of a folder by name; empty if the folder cannot be read.
+pub(crate) fn toml_files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     files.retain(|path| path.extension().is_some_and(|e| e == "toml"));
@@ -345,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn files_for_the_first_version_of_consort_are_read_as_they_were() {
+    fn first_version_of_configuration_is_read() {
         let text = "[run]\npolicy = \"workover:margin=0.1\"\ninterval = \"500ms\"\nseed = 1\n\
                     back-off = true\n";
         let run = parse(text).unwrap().run;
@@ -355,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn later_layers_win_key_by_key_and_add_their_entries() {
+    fn later_layers_win_key_by_key() {
         let layer = |text: &str| parse(text).unwrap();
         let vendor = layer("[run]\npolicy = \"none\"\nseed = 1\n[[manage]]\ncgroup = \"a\"\n");
         let user = layer("[run]\nseed = 2\n[[manage]]\nunit = \"b.service\"\npriority = 3\n");
@@ -368,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_take_a_restart_are_named() {
+    fn keys_that_need_a_restart_are_named() {
         let old = parse("[daemon]\npolicy = \"none\"\nseed = 1\n").unwrap();
         let new = "[daemon]\npolicy = \"spread\"\nseed = 2\n[run]\nseed = 3\n\
                    [metrics]\nlisten = \"127.0.0.1:1\"\n";
@@ -383,14 +372,14 @@ mod tests {
         for name in ["b.toml", "a.toml", "c.txt"] {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
-        let found = drop_ins(folder.path());
+        let found = toml_files(folder.path());
         let names: Vec<_> = found.iter().map(|p| p.file_name().unwrap()).collect();
         assert_eq!(names, ["a.toml", "b.toml"]);
-        assert!(drop_ins(&folder.path().join("absent")).is_empty());
+        assert!(toml_files(&folder.path().join("absent")).is_empty());
     }
 
     #[test]
-    fn an_entry_without_a_group_is_refused_with_its_table() {
+    fn entry_without_group_is_refused() {
         let config = parse("[[exclude]]\ncgroup = \"a\"\nunit = \"b\"\n").unwrap();
         let error = format!("{:#}", config.rules().unwrap_err());
         assert_eq!(error, "[[exclude]]: name either cgroup or unit");
@@ -403,7 +392,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused_in_one_line(text in "([\\[\\]={}\"'\n#. ]|run|policy|seed|[0-9a-z-]|\\PC){0,60}") {
+        fn any_text_is_read_or_refused(text in "([\\[\\]={}\"'\n#. ]|run|policy|seed|[0-9a-z-]|\\PC){0,60}") {
             if let Err(error) = parse(&text) {
                 prop_assert_eq!(error.to_string().lines().count(), 1);
             }

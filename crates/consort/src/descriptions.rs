@@ -9,7 +9,6 @@ use consort_sim::machine::{LoadedMachine, MachineRef, MachineSource};
 use consort_sim::workload::Workload;
 use std::sync::Arc;
 
-/// Origin of what comes with Consort.
 const BUILT_IN: &str = "built in";
 
 /// Reads the machine that `text` names: `NAME`, `FILE.toml`, either with `:smt=N`,
@@ -25,20 +24,18 @@ pub(crate) fn chip(text: &str) -> Result<Arc<Chip>> {
     Ok(Arc::new(chip))
 }
 
-/// A machine as people read it: its name with the options that `text` asks for.
+/// A machine's name with the options in `text`, for people.
 pub(crate) fn label(text: &str, name: &str) -> String {
-    let named = |requested: MachineRef| MachineRef {
-        machine: name.to_owned(),
-        ..requested
-    };
-    let requested = text.parse::<MachineRef>();
-    requested.map_or_else(
-        |_| name.to_owned(),
-        |requested| named(requested).to_string(),
-    )
+    match text.parse::<MachineRef>() {
+        Ok(mut requested) => {
+            name.clone_into(&mut requested.machine);
+            requested.to_string()
+        }
+        Err(_) => name.to_owned(),
+    }
 }
 
-/// Lays out a machine of [`machines`] with all its PUs; also tells where its description is from.
+/// Lays out a machine of [`machines`] with all its PUs; also returns the origin of its description.
 pub(crate) fn full_chip(name: &str) -> Result<(Chip, String)> {
     let loaded = machine(name)?;
     let chip = Chip::new(&loaded.spec, None).map_err(bad_input)?;

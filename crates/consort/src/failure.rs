@@ -1,7 +1,5 @@
 //! Failure of the program: one line on stderr and exit code 1 or 2.
 
-use crate::cli::Cli;
-use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use consort_core::escape_invisible;
 use std::fmt;
@@ -29,7 +27,7 @@ impl fmt::Display for CodedError {
 
 impl std::error::Error for CodedError {}
 
-/// An error that names what was wrong with the input, where, and what would be right.
+/// An error of the caller: it names the input, what is wrong with it, and what is expected.
 pub(crate) fn bad_input(message: impl fmt::Display) -> anyhow::Error {
     with_code(BAD_INPUT, message)
 }
@@ -45,7 +43,7 @@ pub(crate) fn as_bad_input(error: &anyhow::Error) -> anyhow::Error {
     bad_input(error_chain(error))
 }
 
-/// The chain of an error as one text. A cause that its effect has told of already is left out.
+/// The chain of an error as one text, without causes that an effect repeats.
 pub(crate) fn error_chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -58,7 +56,7 @@ pub(crate) fn error_chain(error: &anyhow::Error) -> String {
     text
 }
 
-/// Prints an error as one line and gives its exit code.
+/// Prints an error as one line and returns its exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     say(&one_line(&error_chain(error)));
     let coded = error.downcast_ref::<CodedError>();
@@ -70,8 +68,8 @@ pub(crate) fn warn(error: &anyhow::Error) {
     say(&one_line(&format!("warning: {}", error_chain(error))));
 }
 
-/// Prints what clap found wrong as one line; help and version go to stdout as they are.
-pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
+/// Prints an error of clap as one line; help and version go to stdout unchanged.
+pub(crate) fn report_usage(error: &clap::Error, command: &clap::Command) -> ExitCode {
     if !error.use_stderr() {
         return match error.print() {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
@@ -80,24 +78,23 @@ pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
     }
     let line = match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => NO_VERB.to_owned(),
-        ErrorKind::InvalidSubcommand => unknown_verb(error),
+        ErrorKind::InvalidSubcommand => unknown_verb(error, command),
         _ => usage_line(&error.to_string()),
     };
     say(&line);
     ExitCode::from(BAD_INPUT)
 }
 
-/// Prints a line to stderr; where nobody can be told, as on a full disk, the exit code must do.
+/// Prints a line to stderr. If that fails, as on a full disk, only the exit code is left.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr(), "consort: {}", escape_invisible(line));
 }
 
-fn unknown_verb(error: &clap::Error) -> String {
+fn unknown_verb(error: &clap::Error, command: &clap::Command) -> String {
     let given = match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(given)) => given.as_str(),
         _ => "",
     };
-    let command = Cli::command();
     let verbs: Vec<&str> = command
         .get_subcommands()
         .map(clap::Command::get_name)

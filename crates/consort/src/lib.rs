@@ -5,18 +5,18 @@ mod commands;
 mod config;
 mod descriptions;
 mod failure;
-mod host;
-mod log;
-mod out_file;
+mod options;
 mod output;
-mod own_cost;
 mod progress;
 mod report;
-mod table_file;
+mod values;
 
+use crate::values::COMPLETE;
 use clap::{CommandFactory, Parser};
 use clap_complete::CompleteEnv;
 use cli::{Cli, Verb};
+use consort_core::escape_invisible;
+use std::io::{self, Stderr, Write};
 use std::process::ExitCode;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
@@ -47,12 +47,12 @@ pub fn main() -> ExitCode {
         };
     }
     CompleteEnv::with_factory(Cli::command)
-        .var(cli::COMPLETE)
+        .var(COMPLETE)
         .complete();
     start_log();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return failure::report_usage(&error),
+        Err(error) => return failure::report_usage(&error, &Cli::command()),
     };
     if cli.wide {
         output::page::set_wide();
@@ -70,7 +70,7 @@ pub fn main() -> ExitCode {
         Verb::Explain(args) => commands::daemon_requests::explain(args),
         Verb::Config(args) => commands::config::execute(args),
         Verb::Machine(args) => commands::machine::execute(args),
-        Verb::Policies(args) => commands::policies::execute(args),
+        Verb::Policies(args) => commands::listings::print_policies(args),
         Verb::Simulate(args) => commands::simulate::execute(args),
         Verb::Compare(args) => commands::compare::execute(args),
         Verb::Map(args) => commands::map::execute(args),
@@ -80,20 +80,58 @@ pub fn main() -> ExitCode {
         Verb::Programs(args) => commands::programs::execute(args),
         Verb::Bench(args) => commands::bench::execute(args),
         Verb::Validate(args) => commands::validate::execute(args),
-        Verb::Schema(args) => commands::schema::execute(args),
+        Verb::Schema(args) => commands::listings::print_schema(args),
         Verb::Train(args) => commands::train::execute(args),
-        Verb::Completions(args) => commands::completions::execute(args),
-        Verb::Man(args) => commands::man::execute(args),
+        Verb::Completions(args) => commands::listings::print_completions(args),
+        Verb::Man(args) => commands::listings::write_man_pages(args, Cli::command()),
     };
     result.unwrap_or_else(|error| failure::report(&error))
 }
 
-/// The log goes to stderr and is silent unless CONSORT_LOG asks for it; stdout is for results.
+/// The log goes to stderr and is silent unless CONSORT_LOG sets a level; stdout is for results.
 fn start_log() {
     let requested = std::env::var("CONSORT_LOG").ok();
     let targets: Option<Targets> = requested.and_then(|text| text.parse().ok());
-    let log = tracing_subscriber::fmt::layer().with_writer(log::LineWriter::new);
+    let log = tracing_subscriber::fmt::layer().with_writer(LineWriter::new);
     tracing_subscriber::registry()
         .with(log.with_filter(targets.unwrap_or_default()))
         .init();
+}
+
+/// A writer of one event, which is written whole.
+pub(crate) struct LineWriter<W = Stderr>(W);
+
+impl LineWriter {
+    /// A writer to stderr.
+    pub(crate) fn new() -> Self {
+        Self(io::stderr())
+    }
+}
+
+impl<W: Write> Write for LineWriter<W> {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        let line = text.strip_suffix('\n').unwrap_or(&text);
+        let mut line = escape_invisible(line).into_owned();
+        line.push('\n');
+        self.0.write_all(line.as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn event_with_a_line_end_in_a_name_stays_one_line() {
+        let mut out = LineWriter(Vec::new());
+        out.write_all(b"INFO moved a\nWARN fake\x1b[2J\n").unwrap();
+        let text = String::from_utf8(out.0).unwrap();
+        assert_eq!(text, "INFO moved a\\nWARN fake\\x1b[2J\n");
+    }
 }

@@ -1,5 +1,5 @@
-//! `consort`: the command line. It is a library, which is compiled beside what it uses; a program
-//! waits until all of that is done.
+//! `consort`: the command line. It is a library, which is compiled in parallel with what it uses; a
+//! program waits until all of that is done.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,6 @@
 //! Progress on stderr, on a terminal only: the line of `consort run`, and bars.
 
+use crate::output::count;
 use consort_core::{Class, ControlTurn};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nix::sys::termios::{LocalFlags, tcgetattr};
@@ -26,7 +27,6 @@ pub(crate) enum ProgressVisibility {
 }
 
 impl ProgressVisibility {
-    /// `stdout_taken` says that the command's output goes to stderr.
     fn is_shown(self, stdout_taken: bool) -> bool {
         let shared = || io::stdin().is_terminal() || stdout_taken || io::stdout().is_terminal();
         match self {
@@ -38,8 +38,8 @@ impl ProgressVisibility {
 }
 
 impl ProgressLine {
-    /// Hidden by itself where stderr is no terminal. `stdout_taken` says that the command's output
-    /// goes to stderr.
+    /// The line is hidden if stderr is no terminal. With `stdout_taken`, the command's output goes to
+    /// stderr.
     pub(crate) fn new(line: ProgressVisibility, stdout_taken: bool, policy: &str) -> Self {
         let target = if line.is_shown(stdout_taken) {
             ProgressDrawTarget::stderr()
@@ -57,49 +57,49 @@ impl ProgressLine {
         }
     }
 
-    /// Names another policy from now on.
     pub(crate) fn set_policy(&mut self, policy: &str) {
         policy.clone_into(&mut self.policy);
     }
 
-    /// Shows what the last quantum brought.
     pub(crate) fn show(&mut self, turn: &ControlTurn) {
         self.moves += turn.enacted.moved.len();
         if self.bar.is_hidden() {
             return;
         }
-        if terminal_is_taken() {
-            // For good, and without a trace: the screen belongs to somebody else.
+        // A program has switched the terminal to reading keys one by one or unseen, as programs do that
+        // fill the screen, edit lines or ask for passwords.
+        let usual = LocalFlags::ICANON | LocalFlags::ECHO;
+        if tcgetattr(io::stderr()).is_ok_and(|mode| !mode.local_flags.contains(usual)) {
+            // For good, and without a trace: the screen belongs to that program now.
             self.bar.set_draw_target(ProgressDrawTarget::hidden());
             return;
         }
-        let line = format!(
-            "{}: {} threads ({}), {} moves",
+        let threads = &turn.observation.threads;
+        let mut classes: BTreeMap<Class, usize> = BTreeMap::new();
+        for thread in threads {
+            let class = turn.observation.class_of(thread);
+            *classes.entry(class).or_default() += 1;
+        }
+        let classes: Vec<String> = { classes.iter() }
+            .map(|(class, count)| format!("{count} {class}"))
+            .collect();
+        self.bar.set_message(format!(
+            "{}: {} ({}), {}",
             self.policy,
-            turn.observation.threads.len(),
-            classes(turn),
-            self.moves
-        );
-        self.bar.set_message(line);
+            count(threads.len(), "thread"),
+            classes.join(", "),
+            count(self.moves, "move")
+        ));
     }
 
-    /// Takes the line away.
     pub(crate) fn end(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// Returns true where a program has switched the terminal to reading keys one by one or unseen, as
-/// those do that fill the screen, edit lines or ask for passwords.
-fn terminal_is_taken() -> bool {
-    let usual = LocalFlags::ICANON | LocalFlags::ECHO;
-    tcgetattr(io::stderr()).is_ok_and(|terminal| !terminal.local_flags.contains(usual))
-}
-
 /// A bar for a known number of like things, on a terminal only.
 pub(crate) struct ProgressMeter(ProgressBar);
 
-/// A bar that counts `what`.
 pub(crate) fn start_meter(what: impl Into<Cow<'static, str>>) -> ProgressMeter {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     if let Ok(style) = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} {msg}") {
@@ -109,8 +109,8 @@ pub(crate) fn start_meter(what: impl Into<Cow<'static, str>>) -> ProgressMeter {
     ProgressMeter(bar)
 }
 
-/// A bar of instructions up to `limit`, or a count where nobody knows how many there will be.
-/// `stdout_taken` says that the command's output goes to stderr.
+/// A bar of instructions up to `limit`, or a count if the total is unknown. With `stdout_taken`, the
+/// command's output goes to stderr.
 pub(crate) fn start_instruction_meter(limit: Option<u64>, stdout_taken: bool) -> ProgressMeter {
     let target = if ProgressVisibility::Unshared.is_shown(stdout_taken) {
         ProgressDrawTarget::stderr()
@@ -129,31 +129,16 @@ pub(crate) fn start_instruction_meter(limit: Option<u64>, stdout_taken: bool) ->
 }
 
 impl ProgressMeter {
-    /// Shows how many are done of a number that was given.
     pub(crate) fn set_position(&self, done: u64) {
         self.0.set_position(done);
     }
 
-    /// Shows how many are done.
     pub(crate) fn set_done(&self, done: usize, total: usize) {
         self.0.set_length(total as u64);
         self.0.set_position(done as u64);
     }
 
-    /// Takes the bar away.
     pub(crate) fn finish(&self) {
         self.0.finish_and_clear();
     }
-}
-
-fn classes(turn: &ControlTurn) -> String {
-    let mut counts: BTreeMap<Class, usize> = BTreeMap::new();
-    for thread in &turn.observation.threads {
-        let class = turn.observation.class_of(thread);
-        *counts.entry(class).or_default() += 1;
-    }
-    let texts = counts
-        .iter()
-        .map(|(class, count)| format!("{count} {class}"));
-    texts.collect::<Vec<_>>().join(", ")
 }

@@ -1,22 +1,46 @@
-//! `consort attach`: threads that run already, managed by a daemon, or here where there is none.
+//! `consort attach`: threads that run already, managed by a daemon, or here if there is none.
 
-use super::daemon_requests::{attachment, refusal_as_input, show_changes};
-use super::manage::{self, ManageSession, PolicySetup};
-use crate::cli::{AttachArgs, OutputFormat};
-use crate::config::{self, RunConfig};
+use super::daemon_requests::{
+    DaemonTarget, TargetArgs, attachment, refusal_as_input, show_changes,
+};
+use super::manage::{self, ManageArgs, ManageSession, PolicySetup};
 use crate::failure::{as_bad_input, bad_input, warn};
-use crate::output;
+use crate::output::file::{ReportFile, TableOutput};
+use crate::output::{self, OutputFormat};
 use crate::progress::ProgressVisibility;
-use crate::report::{self, COLUMNS, ReportFile};
-use crate::table_file::TableOutput;
+use crate::{config, report};
 use anyhow::Result;
+use clap::Args;
 use consort_linux::cgroup::CgroupPattern;
 use consort_linux::control::{AttachTargets, DaemonConnectionError, DaemonRequest, connect_daemon};
 use consort_linux::live::{
     AttachError, AttachSpec, EndCondition, GroupAttachOutcome, GroupMachine, LiveMachine,
 };
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AttachArgs {
+    #[command(flatten)]
+    pub(crate) targets: TargetArgs,
+    #[command(flatten)]
+    pub(crate) manage: ManageArgs,
+    #[command(flatten)]
+    pub(crate) at: DaemonTarget,
+    /// Manage them in this process until they end or you press Ctrl-C, even if a daemon runs
+    #[arg(long)]
+    pub(crate) foreground: bool,
+    /// Write the report as JSON to FILE at the end; needs --foreground
+    #[arg(long, value_name = "FILE", requires = "foreground")]
+    pub(crate) report: Option<PathBuf>,
+    /// Write every number of the report to FILE.csv, FILE.arrow or FILE.parquet at the end, one per row: case, policy, seed, program, measure, value, unit; needs --foreground
+    #[arg(long, value_name = "FILE", requires = "foreground")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print no progress line and no table at the end
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
 
 pub(crate) fn execute(args: &AttachArgs) -> Result<ExitCode> {
     let wanted = attachment(&args.targets, args.manage.policy.as_deref())?;
@@ -37,49 +61,35 @@ pub(crate) fn execute(args: &AttachArgs) -> Result<ExitCode> {
     }
 }
 
-/// Manages until nothing is left of what was attached, or until told to stop.
+/// Manages until nothing is left of what was attached, or until a signal ends it.
 fn manage_here(args: &AttachArgs, wanted: &AttachTargets) -> Result<ExitCode> {
     let config = config::load(args.manage.config.as_deref()).map_err(|e| as_bad_input(&e))?;
-    let host = manage::discover_host_for_others(&args.manage, &config.run)?;
+    let host = manage::discover_host(&args.manage, &config.run, true)?;
     let offers = host.offers();
     let setup = PolicySetup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
-    let enactors = manage::enactors(&args.manage, &config.run, &host)?;
+    let (enactors, cookies) = manage::enforcement(&args.manage, &config.run, &host)?;
+    let selection = &setup.selection;
     let spec = AttachSpec {
-        interval: setup.interval,
-        watch: setup.selection().watch(false),
+        interval: selection.interval,
+        watch: selection.watch(false),
         dry_run: args.manage.dry_run,
         override_affinity: args.manage.override_affinity,
         enactors,
-        cookies: manage::uses_cookies(&args.manage, &config.run, &host, enactors)?,
-        enact: manage::enact_config(args.manage.dry_run || setup.is_watch_only()),
+        cookies,
+        enact: manage::enact_config(args.manage.dry_run || selection.is_watch_only()),
         until: EndCondition::Empty,
         leads: None,
     };
-    let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
+    let report_file = ReportFile::begin(args.report.as_deref())?;
     let table = TableOutput::begin(args.out.as_deref())?;
     let mut machine = GroupMachine::manage_host(host, spec)?;
     if let Err(error) = attach_targets(machine.live_mut(), wanted) {
         machine.finish();
         return Err(error);
     }
-    let report =
-        session(args, &config.run).manage(setup.rechoose_for_machine(&machine)?, machine)?;
-    for reported in [
-        report_file.map_or(Ok(()), |file| file.write(&report)),
-        table.write(|| report.table(args.manage.seed)),
-        show(args, &report),
-    ] {
-        if let Err(error) = reported {
-            warn(&error);
-        }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn session<'a>(args: &'a AttachArgs, config: &'a RunConfig) -> ManageSession<'a> {
-    ManageSession {
+    let session = ManageSession {
         args: &args.manage,
-        config,
+        config: &config.run,
         line: if args.quiet {
             ProgressVisibility::Never
         } else {
@@ -87,7 +97,18 @@ fn session<'a>(args: &'a AttachArgs, config: &'a RunConfig) -> ManageSession<'a>
         },
         stdout_taken: args.at.format != OutputFormat::Table,
         recorder: RefCell::default(),
+    };
+    let report = session.manage(setup.rechoose_for_machine(&machine)?, machine)?;
+    for reported in [
+        report_file.map_or(Ok(()), |file| file.write_json(&report)),
+        table.write(|| report.table(args.manage.seed)),
+        report::print(&report, args.at.format, args.quiet),
+    ] {
+        if let Err(error) = reported {
+            warn(&error);
+        }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn attach_targets(live: &mut LiveMachine, wanted: &AttachTargets) -> Result<()> {
@@ -101,24 +122,11 @@ fn attach_targets(live: &mut LiveMachine, wanted: &AttachTargets) -> Result<()> 
         let pattern = text.parse::<CgroupPattern>().map_err(bad_input)?;
         let state = match live.attach_cgroup(pattern, None) {
             GroupAttachOutcome::Managed => continue,
-            GroupAttachOutcome::Awaited => "matches nothing yet; what appears is managed",
+            GroupAttachOutcome::Awaited => "matches nothing yet; processes that appear are managed",
             GroupAttachOutcome::Excluded => "is excluded, so nothing in it is managed",
         };
         let text = format!("control group {text} {state} (Ctrl-C ends)\n");
         output::print_text_to_stderr(&text)?;
     }
     Ok(())
-}
-
-fn show(args: &AttachArgs, report: &report::RunReport) -> Result<()> {
-    let mut out = output::stdout();
-    match args.at.format {
-        OutputFormat::Json => output::write_json(&mut out, report),
-        OutputFormat::Csv => output::write_csv(&mut out, COLUMNS, &report.threads),
-        OutputFormat::Table if args.quiet => Ok(()),
-        OutputFormat::Table => {
-            let text = report::text(report, output::page::stderr_width());
-            Ok(output::print_text_to_stderr(&text)?)
-        }
-    }
 }

@@ -1,15 +1,51 @@
 //! `consort bench`: how fast Consort itself is here.
 
-use crate::cli::{BenchArgs, OutputFormat};
+use crate::commands::manage::watch_choices;
 use crate::failure::bad_input;
-use crate::output::{self, OutputColumn, number, text};
-use crate::progress;
-use crate::table_file::{self, TableOutput};
+use crate::options::NumbersOut;
+use crate::output::file::TableOutput;
+use crate::output::{self, OutputColumn, OutputFormat, number, text};
+use crate::{progress, values};
 use anyhow::Result;
-use consort_experiment::bench::{Bench, BenchError, BenchRow, Effort, run, run_rounds};
+use clap::Args;
+use consort_experiment::bench::{BenchError, BenchRow, Effort, run, run_rounds};
 use consort_host::bench::{OverheadBench, all_benches};
+use consort_linux::live::WatchRate;
 use serde::Serialize;
 use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// Benches to run; all if none is given
+    #[arg(value_name = "NAME", add = values::benches())]
+    pub(crate) names: Vec<String>,
+    /// List the benches instead of running them
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Make few and short repetitions, which show only that it works
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Rounds that count, or pairs of runs of `overhead`; 12 pairs if not given
+    #[arg(short = 'n', long, value_name = "PAIRS")]
+    pub(crate) pairs: Option<usize>,
+    /// Run only this load of `overhead`: pgbench, redis, nginx, serve, churn, forks, ping-pong or loops
+    #[arg(long, value_name = "LOAD")]
+    pub(crate) only: Option<String>,
+    /// Policy of the managed runs of `overhead`; none if not given
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) policy: Option<String>,
+    /// Rate at which the managed runs of `overhead` are watched
+    #[arg(long, value_name = "RATE", value_parser = watch_choices())]
+    pub(crate) watch: Option<WatchRate>,
+    /// Compare `overhead` with `perf record -a` as well
+    #[arg(long)]
+    pub(crate) with_perf: bool,
+    #[command(flatten)]
+    pub(crate) numbers: NumbersOut,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: OutputFormat,
+}
 
 const COLUMNS: &[OutputColumn<BenchRow>] = &[
     text("name", |r| r.name.clone()),
@@ -49,7 +85,12 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     };
     let benches = consort_experiment::bench::select(known, &args.names).map_err(refusal)?;
     if args.list {
-        list(&benches, args)?;
+        let listed = benches.iter().map(|bench| BenchListing {
+            name: bench.name(),
+            summary: bench.summary(),
+        });
+        let rows: Vec<BenchListing> = listed.collect();
+        output::print_list(args.numbers.out.as_deref(), args.format, LIST, &rows)?;
         return Ok(ExitCode::SUCCESS);
     }
     let effort = if args.quick {
@@ -71,18 +112,24 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     };
     meter.finish();
     let rows = rows.map_err(refusal)?;
-    check(&rows)?;
+    check_figures(&rows)?;
     file.write(|| consort_experiment::bench::bench_table(&rows))?;
-    let mut out = output::stdout();
-    output::print(&mut out, args.format, COLUMNS, &rows, &rows)?;
-    if args.format == OutputFormat::Table {
-        output::print_text(&mut out, &footer(effort))?;
-    }
+    output::print(args.format, COLUMNS, &rows, &rows, || {
+        let mut text = output::table(COLUMNS, &rows);
+        text += "\nMedians of n rounds, each case once per round, after one round of warm-up; spread is \
+                 half the distance between the quartiles.\nTimes are processor time of one thread on \
+                 this host, as it was while they were measured; daemon: of the process with its \
+                 guardian.\n";
+        if effort == Effort::Quick {
+            text += "Quick: too few and too short to be published.\n";
+        }
+        text
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Refuses results without a single figure, which would be a table of headings.
-fn check(rows: &[BenchRow]) -> Result<()> {
+fn check_figures(rows: &[BenchRow]) -> Result<()> {
     if rows.iter().any(|row| row.n > 0 && row.value.is_finite()) {
         return Ok(());
     }
@@ -90,16 +137,6 @@ fn check(rows: &[BenchRow]) -> Result<()> {
         "no bench gave a figure: this host counts no processor time of threads \
          (CLOCK_THREAD_CPUTIME_ID); run it on another host"
     ))
-}
-
-fn list(benches: &[Box<dyn Bench>], args: &BenchArgs) -> Result<()> {
-    let listed = benches.iter().map(|bench| BenchListing {
-        name: bench.name(),
-        summary: bench.summary(),
-    });
-    let rows: Vec<BenchListing> = listed.collect();
-    table_file::write_list(args.numbers.out.as_deref(), LIST, &rows)?;
-    output::print(&mut output::stdout(), args.format, LIST, &rows, &rows)
 }
 
 /// An unknown name is the caller's mistake; every other error is a failed run.
@@ -110,7 +147,7 @@ fn refusal(error: BenchError) -> anyhow::Error {
     }
 }
 
-/// Four digits, with an exponent where there would be many zeros.
+/// Four digits, with an exponent instead of many zeros.
 fn format_value(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
@@ -118,17 +155,6 @@ fn format_value(value: f64) -> String {
         size if size >= 1e3 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
         _ => format!("{value:.3}"),
-    }
-}
-
-fn footer(effort: Effort) -> String {
-    let method = "\nMedians of n rounds, each case once per round, after one round of warm-up; \
-                  spread is half the distance between the quartiles.\n\
-                  Times are processor time of one thread on this host, as it was while they were \
-                  measured; daemon: of the process with its guardian.\n";
-    match effort {
-        Effort::Full => method.to_owned(),
-        Effort::Quick => format!("{method}Quick: too few and too short to be told to others.\n"),
     }
 }
 
@@ -147,9 +173,9 @@ mod tests {
             high: value,
             target: None,
         };
-        assert!(check(&[row(1.0, 3), row(f64::NAN, 3)]).is_ok());
+        assert!(check_figures(&[row(1.0, 3), row(f64::NAN, 3)]).is_ok());
         for rows in [vec![], vec![row(f64::NAN, 0)], vec![row(f64::INFINITY, 3)]] {
-            let error = check(&rows).unwrap_err().to_string();
+            let error = check_figures(&rows).unwrap_err().to_string();
             assert!(error.starts_with("no bench gave a figure: "), "{error}");
         }
     }

@@ -1,19 +1,66 @@
 //! `consort compare`: a workload under several policies, many times.
 
-use crate::cli::{CompareArgs, LIVE, SetupArgs};
-use crate::descriptions;
 use crate::failure::bad_input;
-use crate::output::{self, OutputColumn, number, text};
-use crate::progress;
-use crate::table_file::LongTableFile;
+use crate::options::{Jobs, LIVE, count_parser, parse_simulated, seed_parser};
+use crate::output::file::TableOutput;
+use crate::output::{self, OutputColumn, OutputFormat, count, number, text};
+use crate::{descriptions, values};
 use anyhow::Result;
+use clap::Args;
 use consort_core::split_unquoted;
 use consort_experiment::{
-    Contender, ContenderRow, Experiment, ExperimentError, MeanEstimate, PolicyComparison,
-    compare_runs, find_baseline,
+    Contender, ContenderRow, Experiment, ExperimentError, MeanEstimate, RunResult, compare_runs,
+    find_baseline, long,
 };
-use consort_experiment::{ExperimentContext, Scale, StageProgress};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// Machine and workload to simulate.
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    /// Machine: a name or a file, with :smt=N for fewer PUs per core, :memory=NODE+NODE for memory on those nodes only, :prefetch=off without prefetchers; see `consort machine --list`
+    #[arg(short, long, value_name = "MACHINE", add = values::machines())]
+    pub(crate) machine: String,
+    /// Programs: 4*hmmer+4*povray, streamcluster@4 (threads), mix:spec2006/10?seed=7, or a file; quotes let a path contain + * @, as in '"./c++.toml"@2+hmmer'
+    #[arg(short, long, value_name = "WORKLOAD", add = values::workloads())]
+    pub(crate) workload: String,
+    /// Model of the operating system beneath the policies
+    #[arg(long, value_name = "NAME", default_value = "linux")]
+    pub(crate) os: String,
+    /// Quantum between decisions; each policy's own if not given
+    #[arg(short, long, value_name = "TIME", value_parser = parse_simulated)]
+    pub(crate) interval: Option<Duration>,
+    /// Time that each program's work takes alone
+    #[arg(long, value_name = "TIME", value_parser = parse_simulated, default_value = "30s")]
+    pub(crate) alone: Duration,
+    /// Seed of all randomness; the same seed gives the same result on every host
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
+    pub(crate) seed: u64,
+    /// Write every number to FILE.csv, FILE.arrow or FILE.parquet, one per row: case, policy, seed, program, measure, value, unit
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: OutputFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) setup: SetupArgs,
+    /// Policies, comma-separated; a policy with several options needs a --policies of its own
+    #[arg(short, long, value_name = "POLICIES", required = true, add = values::policy_list())]
+    pub(crate) policies: Vec<String>,
+    /// Policy that speedups refer to; linux if it takes part, else the first
+    #[arg(long, value_name = "POLICY", add = values::simulated_policy())]
+    pub(crate) baseline: Option<String>,
+    /// Runs of each policy, with successive seeds
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count_parser::<u32>(1..=10_000))]
+    pub(crate) runs: u32,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+}
 
 pub(super) const COLUMNS: &[OutputColumn<ContenderRow>] = &[
     text("policy", |r| r.policy.clone()),
@@ -32,41 +79,37 @@ pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
     let contenders = contenders(&args.policies, &args.setup.os)?;
     let baseline = find_baseline(&contenders, args.baseline.as_deref()).map_err(bad_input)?;
     let file = LongTableFile::begin(&args.setup, &experiment.workload.text)?;
-    let progress = progress::start_meter("runs");
-    let report_progress = |at: StageProgress| progress.set_done(at.done, at.total);
-    let context = ExperimentContext::new(
-        args.setup.seed,
-        Scale::Full,
-        args.jobs.workers(),
-        &report_progress,
-    );
     let runs = args.runs as usize;
-    let compared = compare_runs(&experiment, &contenders, baseline, runs, &context);
-    progress.finish();
+    let compared = args
+        .jobs
+        .run_experiment("runs", args.setup.seed, false, |context| {
+            compare_runs(&experiment, &contenders, baseline, runs, context)
+        });
     let compared = compared.map_err(refusal)?;
     file.write(&compared.runs)?;
     let comparison = compared.comparison;
-    let mut out = output::stdout();
-    output::print(
-        &mut out,
-        args.setup.format,
-        COLUMNS,
-        &comparison.results,
-        &comparison,
-    )?;
-    if args.setup.format == crate::cli::OutputFormat::Table {
+    let results = &comparison.results;
+    output::print(args.setup.format, COLUMNS, results, &comparison, || {
         let machine = descriptions::label(&args.setup.machine, &comparison.machine);
-        output::print_text(&mut out, &footer(&comparison, &machine))?;
-    }
+        format!(
+            "{}\n{} on {machine}: mean of {} each, ± half a 95 % interval (Student's t); speedup is \
+             STP over that of {}, run by run (geometric). Simulated; machine and program figures \
+             have their sources in `consort machine` and `consort programs`.\n",
+            output::table(COLUMNS, results),
+            comparison.workload,
+            count(comparison.runs, "run"),
+            comparison.baseline,
+        )
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The machine and the workload that were asked for.
+/// The requested machine and workload.
 pub(super) fn experiment(args: &SetupArgs) -> Result<Experiment> {
     if args.machine == LIVE {
         return Err(bad_input(
-            "this machine cannot be simulated: nothing describes what its cores are made of; \
-             name a described one (consort machine --list)",
+            "this machine cannot be simulated: no file describes its cores; name a described one \
+             (consort machine --list)",
         ));
     }
     Ok(Experiment {
@@ -116,13 +159,23 @@ fn format_estimate(measure: MeanEstimate, digits: usize) -> String {
     }
 }
 
-fn footer(comparison: &PolicyComparison, machine: &str) -> String {
-    format!(
-        "\n{} on {}: mean of {} runs each, ± half a 95 % interval (Student's t); \
-         speedup is STP over that of {}, run by run (geometric). Simulated; machine and \
-         program figures have their sources in `consort machine` and `consort programs`.\n",
-        comparison.workload, machine, comparison.runs, comparison.baseline,
-    )
+/// The requested table file of one workload on one machine.
+pub(crate) struct LongTableFile {
+    file: TableOutput,
+    case: String,
+}
+
+impl LongTableFile {
+    pub(crate) fn begin(setup: &SetupArgs, workload: &str) -> Result<Self> {
+        Ok(Self {
+            file: TableOutput::begin(setup.out.as_deref())?,
+            case: long::case_name(workload, &setup.machine),
+        })
+    }
+
+    pub(crate) fn write(self, runs: &[RunResult]) -> Result<()> {
+        self.file.write(|| long::long_table(&self.case, runs))
+    }
 }
 
 #[cfg(test)]

@@ -1,52 +1,97 @@
-//! `consort status`, `explain` and `detach`: what a daemon is asked.
+//! `consort status`, `explain` and `detach`: requests to a daemon.
 
-use crate::cli::{DaemonTarget, DetachArgs, ExplainArgs, OutputFormat, StatusArgs, TargetArgs};
 use crate::commands::daemon::{DaemonStatus, ThreadExplanation, ThreadLine};
 use crate::config::pattern;
 use crate::failure::bad_input;
-use crate::output::{self, OutputColumn};
-use crate::table_file;
+use crate::options::ListOut;
+use crate::output::file::write_list;
+use crate::output::{self, OutputColumn, OutputFormat, count};
 use anyhow::{Context, Result};
+use clap::Args;
 use consort_core::escape_invisible;
 use consort_linux::control::{
     AttachTargets, DaemonConnection, DaemonConnectionError, DaemonRequest, connect_daemon,
 };
 use serde_json::Value;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Address of a daemon, and the format of its answers.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DaemonTarget {
+    /// Socket of the daemon, instead of this user's or the host's
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Output format of the answer
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: OutputFormat,
+}
+
+/// Processes, units or control groups to manage, or to manage no longer.
+#[derive(Clone, Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(crate) struct TargetArgs {
+    /// Processes, each with its present and future descendants
+    #[arg(value_name = "PID")]
+    pub(crate) pids: Vec<u32>,
+    /// Control groups, as a path from the top of the hierarchy or a pattern: user.slice/**,
+    /// system.slice/docker-*.scope
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) cgroup: Vec<String>,
+    /// Systemd units, wherever their control groups are
+    #[arg(long, value_name = "NAME")]
+    pub(crate) unit: Vec<String>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DetachArgs {
+    #[command(flatten)]
+    pub(crate) targets: TargetArgs,
+    #[command(flatten)]
+    pub(crate) at: DaemonTarget,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    pub(crate) at: DaemonTarget,
+    #[command(flatten)]
+    pub(crate) list: ListOut,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// Kernel thread id, as `consort status` lists them
+    #[arg(value_name = "THREAD")]
+    pub(crate) tid: u32,
+    #[command(flatten)]
+    pub(crate) at: DaemonTarget,
+}
 
 /// Prints what a daemon manages.
 pub(crate) fn show_status(args: &StatusArgs) -> Result<ExitCode> {
     let reported =
         connect_to_daemon(args.at.socket.as_deref())?.send_request(&DaemonRequest::Status)?;
-    let mut out = output::stdout();
     let status = serde_json::from_value(reported.clone());
     let status: DaemonStatus = status.context("the daemon's answer")?;
-    table_file::write_list(args.list.out.as_deref(), COLUMNS, &status.threads)?;
-    if args.at.format == OutputFormat::Json {
-        output::write_json(&mut out, &reported)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if args.at.format == OutputFormat::Table {
-        output::print_text(&mut out, &head(&status))?;
-    }
-    output::print(&mut out, args.at.format, COLUMNS, &status.threads, &status)?;
+    write_list(args.list.out.as_deref(), COLUMNS, &status.threads)?;
+    output::print(args.at.format, COLUMNS, &status.threads, &reported, || {
+        head(&status) + &output::table(COLUMNS, &status.threads)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints why a thread is where it is.
 pub(crate) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     let reported = connect_to_daemon(args.at.socket.as_deref())?
-        .send_request(&DaemonRequest::Explain { tid: args.tid });
-    let reported = reported.map_err(refusal_as_input)?;
-    let mut out = output::stdout();
+        .send_request(&DaemonRequest::Explain { tid: args.tid })
+        .map_err(refusal_as_input)?;
     match args.at.format {
-        OutputFormat::Json => output::write_json(&mut out, &reported)?,
+        OutputFormat::Json => output::print_json(&reported)?,
         OutputFormat::Table | OutputFormat::Csv => {
             let why: ThreadExplanation =
                 serde_json::from_value(reported).context("the daemon's answer")?;
-            output::print_text(&mut out, &explanation(&why))?;
+            output::print_text(&explanation(&why))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -58,15 +103,14 @@ pub(crate) fn detach(args: &DetachArgs) -> Result<ExitCode> {
     let reported = connect_to_daemon(args.at.socket.as_deref())?
         .send_request(&request)
         .map_err(refusal_as_input)?;
-    show_changes(&args.at, "let alone", &reported)
+    show_changes(&args.at, "no longer managed", &reported)
 }
 
-/// Connects to a running daemon.
 pub(crate) fn connect_to_daemon(socket: Option<&Path>) -> Result<DaemonConnection> {
     Ok(connect_daemon(socket)?)
 }
 
-/// Marks a refusal as bad input: the daemon says what would be right.
+/// Marks a refusal as bad input, because its text names what would be accepted.
 pub(crate) fn refusal_as_input(error: DaemonConnectionError) -> anyhow::Error {
     match error {
         DaemonConnectionError::Refused(why) => bad_input(why),
@@ -74,7 +118,7 @@ pub(crate) fn refusal_as_input(error: DaemonConnectionError) -> anyhow::Error {
     }
 }
 
-/// Makes the request from the arguments, checked as far as that can be done here.
+/// Makes the request from the arguments, whose patterns are checked here.
 pub(crate) fn attachment(targets: &TargetArgs, policy: Option<&str>) -> Result<AttachTargets> {
     let of_cgroup = targets.cgroup.iter().map(|text| pattern(Some(text), None));
     let of_unit = targets.unit.iter().map(|name| pattern(None, Some(name)));
@@ -87,11 +131,10 @@ pub(crate) fn attachment(targets: &TargetArgs, policy: Option<&str>) -> Result<A
     })
 }
 
-/// Tells what a daemon has done.
+/// Prints the changes that a daemon has made.
 pub(crate) fn show_changes(at: &DaemonTarget, what: &str, reported: &Value) -> Result<ExitCode> {
-    let mut out = output::stdout();
     if at.format == OutputFormat::Json {
-        output::write_json(&mut out, reported)?;
+        output::print_json(reported)?;
         return Ok(ExitCode::SUCCESS);
     }
     let texts = |key: &str| -> Vec<String> {
@@ -106,29 +149,30 @@ pub(crate) fn show_changes(at: &DaemonTarget, what: &str, reported: &Value) -> R
     let parts = [
         (what, done),
         (
-            "nothing matches yet, managed as soon as something does",
+            "nothing matches yet; managed as soon as something does",
             awaited,
         ),
         ("excluded, so not managed", excluded),
-        ("left alone too, as parts of the same programs", also),
-        ("still managed, without what was named", remaining),
+        (
+            "no longer managed either, as parts of the same programs",
+            also,
+        ),
+        ("still managed, without the named targets", remaining),
     ];
     for (what, which) in parts.iter().filter(|(_, which)| !which.is_empty()) {
-        output::print_text(
-            &mut out,
-            &format!("{what}: {}\n", escape_invisible(&which.join(", "))),
-        )?;
+        let which = escape_invisible(&which.join(", ")).into_owned();
+        output::print_text(&format!("{what}: {which}\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn head(status: &DaemonStatus) -> String {
     let mut text = String::new();
-    // Writing to a text does not fail.
+    // Writing to a String does not fail.
     let _ = writeln!(
         text,
-        "daemon {}, version {}, for {:.0} s: policy {} ({}), tier {}, quantum {:.0} ms, {} plans, \
-         {} moves, {} nudges, {:.2} % of one PU for itself",
+        "daemon {}, version {}, for {:.0} s: policy {} ({}), tier {}, quantum {:.0} ms, {}, {}, {}, \
+         {:.2} % of one PU for itself",
         status.pid,
         status.version,
         status.uptime_s,
@@ -136,9 +180,9 @@ fn head(status: &DaemonStatus) -> String {
         status.policy_reason,
         status.tier,
         status.quantum_ms,
-        status.plans,
-        status.moves,
-        status.nudges,
+        count(status.plans as usize, "plan"),
+        count(status.moves as usize, "move"),
+        count(status.nudges as usize, "nudge"),
         100.0 * status.own_cpu_share
     );
     for program in &status.programs {
@@ -146,8 +190,9 @@ fn head(status: &DaemonStatus) -> String {
         let name = escape_invisible(&program.name);
         let _ = writeln!(
             text,
-            "program {} ({name}): {policy}, {} threads",
-            program.pid, program.threads
+            "program {} ({name}): {policy}, {}",
+            program.pid,
+            count(program.threads, "thread")
         );
     }
     for warning in &status.warnings {

@@ -1,14 +1,15 @@
 //! `consort run`: a command under management.
 
-use super::manage::{self, ManageSession, PolicySetup, is_auto};
-use crate::cli::{OutputFormat, RecordArgs, RunArgs};
-use crate::config::{self, RunConfig};
+use super::manage::{self, ManageArgs, ManageSession, PolicySetup, is_auto};
+use crate::config::{self, ConsortConfig};
 use crate::failure::{as_bad_input, bad_input, warn, with_code};
-use crate::output;
+use crate::options::NumbersOut;
+use crate::output::OutputFormat;
+use crate::output::file::{ReportFile, TableOutput};
 use crate::progress::ProgressVisibility;
-use crate::report::{self, COLUMNS, ReportFile, RunReport};
-use crate::table_file::TableOutput;
-use anyhow::{Context, Result};
+use crate::report::{self, RunReport};
+use crate::values;
+use anyhow::Result;
 use clap::Args;
 use consort_core::{SignalOffers, hint};
 use consort_data::recording::{RecordingInfo, RecordingWriter};
@@ -18,68 +19,113 @@ use consort_linux::enforce::EnactChoice;
 use consort_linux::group::{Demands, GroupError, GroupName};
 use consort_linux::live::{
     GroupMachine, GroupTarget, Host, JoinOutcome, LaunchSpec, LiveError, LiveMachine,
-    RecordedMeasures, WatchRate, join_group, program_name,
+    RecordedMeasures, join_group, program_name,
 };
 use consort_linux::pause::PauseKind;
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, SystemTime};
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) manage: ManageArgs,
+    /// Join the group NAME: the programs of all its runs share the machine under one policy, which
+    /// pauses them in turn and gives them sets of cores
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) group: Option<GroupName>,
+    /// Write the report as JSON to FILE as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Write the report as a page for browsers to FILE as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report_html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) numbers: NumbersOut,
+    /// Output format of the report; json and csv go to stdout, and the command's output to stderr
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: OutputFormat,
+    /// Measures of programs that this machine cannot count, from FILE: a report of a run on a machine
+    /// that can, or written by hand (docs/groups.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
+    /// Show the progress line even if the command reads or writes the terminal itself
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) progress: bool,
+    /// Print no progress line and no table at the end
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Record observations and plans to FILE, as Parquet (docs/recording.md)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Replace the recording if it exists
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Manage the command in this process, even if a daemon of this user runs
+    #[arg(long)]
+    pub(crate) no_daemon: bool,
+    /// The command and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "CMD", add = values::command())]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// File of the recording, as Parquet
+    #[arg(short, long, value_name = "FILE", default_value = "recording.parquet")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
 
 pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     refuse_unknown_option(args)?;
     let config = config::load(args.manage.config.as_deref()).map_err(|e| as_bad_input(&e))?;
     // A group's leader manages the commands of all members.
-    let host = match &args.group {
-        Some(_) => manage::discover_host_for_others(&args.manage, &config.run)?,
-        None => manage::discover_host(&args.manage, &config.run)?,
-    };
+    let host = manage::discover_host(&args.manage, &config.run, args.group.is_some())?;
     let mut offers = host.offers();
-    let recorded = args
-        .profile
-        .as_deref()
-        .map(|path| read_measures(path, args));
-    let recorded = recorded.transpose()?;
-    if let Some(recorded) = &recorded {
-        recorded.offer(&mut offers);
-    }
-    let enact = manage::enactors(&args.manage, &config.run, &host)?;
-    let cookies = manage::uses_cookies(&args.manage, &config.run, &host, enact)?;
+    let recorded = match &args.profile {
+        None => None,
+        Some(path) => {
+            // By its whole path, because members of a group run in other folders.
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            let recorded = RecordedMeasures::read(&path)
+                .map_err(|error| bad_input(format!("--profile: {error}")))?;
+            recorded
+                .check(&program_name(&command(args)?))
+                .map_err(bad_input)?;
+            recorded.offer(&mut offers);
+            Some(recorded)
+        }
+    };
+    let enforcement = manage::enforcement(&args.manage, &config.run, &host)?;
     let setup = PolicySetup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
-    let report_file = args.report.as_deref().map(ReportFile::create).transpose()?;
-    let page_file = args.report_html.as_deref().map(ReportFile::create);
-    let page_file = page_file.transpose()?;
+    let report_file = ReportFile::begin(args.report.as_deref())?;
+    let page_file = ReportFile::begin(args.report_html.as_deref())?;
     let table = TableOutput::begin(args.numbers.out.as_deref())?;
     let recorder = recorder(args, &setup, &host, &offers)?;
-    let means = RunSetup {
-        recorded,
-        enact,
-        cookies,
-        recorder,
-    };
-    let report = run_command(args, &config.run, setup, host, means)?;
-    // The command has ended and its status stands, whatever becomes of what is told about it.
-    let written = report_file.map_or(Ok(()), |file| file.write(&report));
-    let page = page_file.map_or(Ok(()), |file| write_page(args, &report, file));
-    let tabled = table.write(|| report.table(args.manage.seed));
-    for reported in [written, page, tabled, show(args, &report)] {
+    let report = run_command(args, &config, setup, host, recorded, enforcement, recorder)?;
+    // The command has ended and its status stands, even if its report cannot be written.
+    for reported in [
+        report_file.map_or(Ok(()), |file| file.write_json(&report)),
+        page_file.map_or(Ok(()), |file| {
+            file.write(&report::html(&report, &command_line(args))?)
+        }),
+        table.write(|| report.table(args.manage.seed)),
+        report::print(&report, args.format, args.quiet),
+    ] {
         if let Err(error) = reported {
             warn(&error);
         }
     }
     Ok(ExitCode::from(u8::try_from(report.exit_code).unwrap_or(1)))
-}
-
-fn write_page(args: &RunArgs, report: &RunReport, file: ReportFile) -> Result<()> {
-    let page = report::html(report, &command_line(args))?;
-    file.write_text(page.as_bytes())
-}
-
-/// The command as one line.
-fn command_line(args: &RunArgs) -> String {
-    let words = args.command.iter().map(|word| word.to_string_lossy());
-    words.collect::<Vec<_>>().join(" ")
 }
 
 /// `consort record`: the same, with a recording.
@@ -104,14 +150,10 @@ fn refuse_unknown_option(args: &RunArgs) -> Result<()> {
     Err(bad_input(format!("unknown option '{given}'; {hint}")))
 }
 
-/// Reads measures from a file; all groups know it by its whole path.
-fn read_measures(path: &Path, args: &RunArgs) -> Result<RecordedMeasures> {
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let recorded =
-        RecordedMeasures::read(&whole).map_err(|e| bad_input(format!("--profile: {e}")))?;
-    let name = program_name(&command(args)?);
-    recorded.check(&name).map_err(bad_input)?;
-    Ok(recorded)
+/// The command as one line.
+fn command_line(args: &RunArgs) -> String {
+    let words = args.command.iter().map(|word| word.to_string_lossy());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn command(args: &RunArgs) -> Result<Command> {
@@ -124,19 +166,7 @@ fn command(args: &RunArgs) -> Result<Command> {
     Ok(command)
 }
 
-/// Means that a run works with beside its policy.
-struct RunSetup {
-    /// Measures from a file.
-    recorded: Option<RecordedMeasures>,
-    /// Enactors that may keep threads in their places.
-    enact: EnactChoice,
-    /// True where cores are kept to the threads that plans seat on them.
-    cookies: bool,
-    /// Recorder of the run; none where it is not recorded.
-    recorder: Option<RecordingWriter>,
-}
-
-/// The recording that was asked for; refused before anything is started.
+/// The requested recording; refused before anything is started.
 fn recorder(
     args: &RunArgs,
     setup: &PolicySetup,
@@ -151,8 +181,8 @@ fn recorder(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started_s: since_1970.map_or(0, |time| time.as_secs()),
         command: command_line(args),
-        policy: setup.spec.name.clone(),
-        interval_ms: 1e3 * setup.interval.as_secs_f64(),
+        policy: setup.selection.policy.clone(),
+        interval_ms: 1e3 * setup.selection.interval.as_secs_f64(),
         topology: host.discovery.topology.clone(),
         machine: offers.machine().to_owned(),
         stack: offers.stack().to_vec(),
@@ -162,50 +192,68 @@ fn recorder(
     Ok(Some(recorder))
 }
 
-/// Runs the command to its end.
+/// Runs the command to its end: in a group if one is named or a daemon runs, else by itself.
 fn run_command(
     args: &RunArgs,
-    config: &RunConfig,
+    config: &ConsortConfig,
     setup: PolicySetup,
     host: Host,
-    RunSetup {
-        recorded,
-        enact,
-        cookies,
-        recorder,
-    }: RunSetup,
+    recorded: Option<RecordedMeasures>,
+    (enactors, cookies): (EnactChoice, bool),
+    recorder: Option<RecordingWriter>,
 ) -> Result<RunReport> {
-    let recorder_is_there = recorder.is_some();
-    let run = ManageSession {
+    let mut command = command(args)?;
+    if args.format != OutputFormat::Table {
+        // stdout carries exactly one document; the command's own output goes where people look.
+        let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
+        command.stdout(stderr);
+    }
+    let group = args.group.clone().or_else(|| daemon_group(args));
+    let group = group.map(|name| group_target(args, &setup, name, recorded.as_ref()));
+    let selection = &setup.selection;
+    // A group may yet settle another policy, and hotplug may make placing worthwhile.
+    let only_watches = selection.is_watch_only() && args.group.is_none();
+    let spec = LaunchSpec {
+        command,
+        interval: selection.interval,
+        watch: selection.watch(recorder.is_some()),
+        dry_run: args.manage.dry_run,
+        override_affinity: args.manage.override_affinity,
+        enactors,
+        cookies,
+        pausing: PauseKind::ALL.to_vec(),
+        recorded,
+        enact: manage::enact_config(args.manage.dry_run || only_watches),
+    };
+    let session = ManageSession {
         args: &args.manage,
-        config,
-        line: progress_visibility(args),
+        config: &config.run,
+        line: match (args.quiet, args.progress) {
+            (true, _) => ProgressVisibility::Never,
+            (_, true) => ProgressVisibility::Requested,
+            (false, false) => ProgressVisibility::Unshared,
+        },
         stdout_taken: args.format != OutputFormat::Table,
         recorder: RefCell::new(recorder),
     };
-    let group = args.group.clone().or_else(|| daemon_group(args));
-    let group = group.map(|name| group_spec(args, &setup, &name, recorded.as_ref()));
-    let spec = LaunchSpec {
-        cookies,
-        watch: setup.selection().watch(recorder_is_there),
-        ..launch_spec(args, &setup, recorded, enact)?
+    let machine = match group {
+        None => GroupMachine::new(
+            LiveMachine::launch(host, spec).map_err(launch_failure)?,
+            None,
+        ),
+        Some(group) => match join_group(host, spec, group).map_err(launch_failure)? {
+            JoinOutcome::Leads(machine) => *machine,
+            JoinOutcome::Follows(follower) => return session.follow(*follower),
+        },
     };
-    let Some(group) = group else {
-        let machine = LiveMachine::launch(host, spec).map_err(launch_failure)?;
-        let machine = GroupMachine::new(machine, None);
-        return run.manage(setup.rechoose_for_machine(&machine)?, machine);
-    };
-    match join_group(host, spec, group).map_err(launch_failure)? {
-        JoinOutcome::Leads(machine) => run.manage(setup.rechoose_for_machine(&*machine)?, *machine),
-        JoinOutcome::Follows(follower) => run.follow(*follower),
-    }
+    session.manage(setup.rechoose_for_machine(&machine)?, machine)
 }
 
-/// The group of this user's daemon, if one runs and nothing is asked for that it may not do: its
-/// policy and quantum hold, and it tells what it sees by `consort status`.
+/// The group of this user's daemon, if one runs and the arguments leave policy, quantum and report to
+/// it; `consort status` shows what it manages.
 fn daemon_group(args: &RunArgs) -> Option<GroupName> {
     let manage = &args.manage;
-    let asks = manage.policy.is_some()
+    let is_own = manage.policy.is_some()
         || manage.interval.is_some()
         || manage.emulate_asymmetry.is_some()
         || manage.enact.is_some()
@@ -221,70 +269,30 @@ fn daemon_group(args: &RunArgs) -> Option<GroupName> {
         || args.record.is_some()
         || args.numbers.out.is_some()
         || args.format != OutputFormat::Table;
-    let is_handed_over = !args.no_daemon && !asks && has_daemon(&runtime_dirs());
+    let is_handed_over = !args.no_daemon && !is_own && has_daemon(&runtime_dirs());
     is_handed_over.then(GroupName::for_daemon)
 }
 
-/// Describes the group to join: what the command line asks for must hold there; the rest is the
+/// Describes the group to join: demands of the command line must hold there; the rest is the
 /// leader's.
-fn group_spec(
+fn group_target(
     args: &RunArgs,
     setup: &PolicySetup,
-    name: &GroupName,
+    name: GroupName,
     recorded: Option<&RecordedMeasures>,
 ) -> GroupTarget {
+    let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     GroupTarget {
-        name: name.clone(),
+        name,
         demands: Demands {
-            // Which policy is best is for whoever leads to find out.
+            // An automatic choice is the leader's, because it depends on all members.
             policy: args.manage.policy.clone().filter(|policy| !is_auto(policy)),
             interval_ms: args.manage.interval.map(millis),
             dry_run: args.manage.dry_run,
             profile: recorded.map(|recorded| recorded.origin().to_owned()),
         },
-        policy: setup.requested.clone(),
+        policy: setup.selection.requested.clone(),
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn progress_visibility(args: &RunArgs) -> ProgressVisibility {
-    match (args.quiet, args.progress) {
-        (true, _) => ProgressVisibility::Never,
-        (_, true) => ProgressVisibility::Requested,
-        (false, false) => ProgressVisibility::Unshared,
-    }
-}
-
-fn launch_spec(
-    args: &RunArgs,
-    setup: &PolicySetup,
-    recorded: Option<RecordedMeasures>,
-    enactors: EnactChoice,
-) -> Result<LaunchSpec> {
-    let mut command = command(args)?;
-    if args.format != OutputFormat::Table {
-        // stdout carries exactly one document; the command's own output goes where people look.
-        let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
-        command.stdout(stderr);
-    }
-    // A group may yet settle another policy, and hotplug may make placing worthwhile.
-    let only_watches = setup.is_watch_only() && args.group.is_none();
-    let changes_nothing = args.manage.dry_run || only_watches;
-    Ok(LaunchSpec {
-        command,
-        interval: setup.interval,
-        watch: WatchRate::Full,
-        dry_run: args.manage.dry_run,
-        override_affinity: args.manage.override_affinity,
-        enactors,
-        cookies: false,
-        pausing: PauseKind::ALL.to_vec(),
-        recorded,
-        enact: manage::enact_config(changes_nothing),
-    })
 }
 
 /// Ends the run with the status that shells and `env` give a command that cannot be started.
@@ -295,18 +303,4 @@ fn launch_failure(error: LiveError) -> anyhow::Error {
         LiveError::Group(GroupError::Refused { .. }) => bad_input(error),
         other => other.into(),
     }
-}
-
-fn show(args: &RunArgs, report: &RunReport) -> Result<()> {
-    let mut out = output::stdout();
-    let shown = match args.format {
-        OutputFormat::Json => output::write_json(&mut out, report),
-        OutputFormat::Csv => output::write_csv(&mut out, COLUMNS, &report.threads),
-        OutputFormat::Table if args.quiet => Ok(()),
-        OutputFormat::Table => Ok(output::print_text_to_stderr(&report::text(
-            report,
-            output::page::stderr_width(),
-        ))?),
-    };
-    shown.context("cannot write the report")
 }

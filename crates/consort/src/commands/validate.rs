@@ -1,17 +1,41 @@
-//! `consort validate`: what the simulation gives beside what was published or measured.
+//! `consort validate`: the simulation compared with published and measured figures.
 
-use crate::cli::{self, OutputFormat, ValidateArgs};
 use crate::failure::bad_input;
-use crate::output::{self, OutputColumn, number, text};
-use crate::progress;
-use crate::table_file::TableOutput;
+use crate::options::{Jobs, seed_parser};
+use crate::output::file::{TableOutput, own_output};
+use crate::output::{self, OutputColumn, OutputFormat, number, text};
+use crate::values;
 use anyhow::Result;
+use clap::Args;
 use consort_data::Cell;
-use consort_experiment::{ExperimentContext, Scale, StageProgress};
 use consort_lab::validate::{
-    self, CheckGroupSummary, GroupInputs, PublishedData, Validation, ValidationCheck,
+    CheckGroupSummary, GroupInputs, PublishedData, Validation, ValidationCheck,
 };
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// Run only this group of checks; can be given several times: consistency, independent,
+    /// conservation, placement or speed, which run if none is given, or reference
+    #[arg(short, long, value_name = "NAME", add = values::check_groups())]
+    pub(crate) group: Vec<String>,
+    /// Make fewer and shorter runs
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Seed of all randomness
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
+    pub(crate) seed: u64,
+    /// Folder for tables and pictures of the checks, created if absent; or FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
+    #[arg(short, long, value_name = "DIR|FILE")]
+    pub(crate) out: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: OutputFormat,
+}
 
 const COLUMNS: &[OutputColumn<ValidationCheck>] = &[
     text("check", |c| c.id.clone()),
@@ -45,69 +69,57 @@ const SUMMARY: &[OutputColumn<CheckGroupSummary>] = &[
     number("disagree", |g| g.disagree.to_string()),
 ];
 
-/// Closing text: what the exit code makes of a disagreement, and where to read on.
+/// Closing text: the meaning of a disagreement for the exit code, and the place to read more.
 const AFTERWORD: &str = "\nA disagreement is a finding, not a failure; only a law of the group \
-conservation that does not hold\nmakes the exit code 1. docs/validation.md says what is known of \
-the disagreements.\n";
+conservation that does not hold\nmakes the exit code 1. docs/validation.md explains the known \
+disagreements.\n";
 
 pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
-    let groups = validate::select(&args.group).map_err(bad_input)?;
+    let groups = consort_lab::validate::select(&args.group).map_err(bad_input)?;
     let file = TableOutput::begin_from_out(&args.out)?;
-    let progress = progress::start_meter("jobs");
-    let report_progress = |at: StageProgress| progress.set_done(at.done, at.total);
-    let scale = if args.quick {
-        Scale::Quick
-    } else {
-        Scale::Full
-    };
-    let context = ExperimentContext::new(args.seed, scale, args.jobs.workers(), &report_progress);
-    let inputs = GroupInputs {
-        data: &PublishedData::embedded(),
-        context: &context,
-    };
-    let result = validate::run(&groups, &inputs);
-    progress.finish();
+    let result = args
+        .jobs
+        .run_experiment("jobs", args.seed, args.quick, |context| {
+            let data = &PublishedData::embedded();
+            consort_lab::validate::run(&groups, &GroupInputs { data, context })
+        });
     let validation = result?;
-    if let Some(folder) = cli::own_output(&args.out) {
+    if let Some(folder) = own_output(&args.out) {
         consort_data::write_tables_and_figures(folder, &validation.tables, &validation.figures)?;
     }
-    file.write(|| validate::checks_to_long_table(&validation.checks, args.seed))?;
-    let mut out = output::stdout();
-    match args.format {
-        OutputFormat::Table => output::print_text(&mut out, &page(&validation))?,
-        OutputFormat::Json => output::write_json(&mut out, &validation)?,
-        OutputFormat::Csv => output::write_csv(&mut out, CSV, &validation.checks)?,
-    }
-    Ok(exit_code(&validation))
-}
-
-/// A disagreement is a finding; only a law that does not hold is a failure.
-fn exit_code(validation: &Validation) -> ExitCode {
-    if validation.laws_hold() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    file.write(|| consort_lab::validate::checks_to_long_table(&validation.checks, args.seed))?;
+    output::print(args.format, CSV, &validation.checks, &validation, || {
+        page(&validation)
+    })?;
+    // A disagreement is a finding; only a law that does not hold is a failure.
+    Ok(match validation.laws_hold() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
 }
 
 fn yes_or_no(agrees: bool) -> String {
     if agrees { "yes" } else { "NO" }.to_owned()
 }
 
-/// Everything, for people.
 fn page(validation: &Validation) -> String {
     let groups = validation.summary.iter();
     let mut page: String = groups.map(|group| section(validation, group)).collect();
-    page += &disagreements(validation);
+    match validation.disagreements.len() {
+        0 => page += "Disagreements: none\n",
+        n => page += &format!("Disagreements ({n})\n"),
+    }
+    for found in &validation.disagreements {
+        page += &format!("- {}/{}: {}\n", found.group, found.id, found.text);
+    }
     page += "\nSummary\n";
     page += &output::table(SUMMARY, &validation.summary);
     page + AFTERWORD
 }
 
 fn section(validation: &Validation, group: &CheckGroupSummary) -> String {
-    let mine = |name: &str| name == group.group;
-    let checks = validation.checks.iter().filter(|c| mine(c.group)).cloned();
-    let checks: Vec<ValidationCheck> = checks.collect();
+    let checks = { validation.checks.iter() }.filter(|check| check.group == group.group);
+    let checks: Vec<ValidationCheck> = checks.cloned().collect();
     let mut section = format!("{}: {}\n\n", group.group, group.about);
     section += &output::table(COLUMNS, &checks);
     for table in &validation.tables {
@@ -119,28 +131,13 @@ fn section(validation: &Validation, group: &CheckGroupSummary) -> String {
             );
         }
     }
-    section += &sources(&checks);
-    let notes = validation.notes.iter().filter(|note| mine(note.group));
-    section.extend(notes.map(|note| format!("note: {}\n", note.text)));
-    section + "\n"
-}
-
-fn sources(checks: &[ValidationCheck]) -> String {
-    let mut sources: Vec<&str> = checks.iter().map(|c| c.source.as_str()).collect();
-    sources.sort_unstable();
-    sources.dedup();
-    let lines = sources.iter().map(|source| format!("  {source}\n"));
-    std::iter::once("\nsources:\n".to_owned())
-        .chain(lines)
-        .collect()
-}
-
-fn disagreements(validation: &Validation) -> String {
-    if validation.disagreements.is_empty() {
-        return "Disagreements: none\n".to_owned();
+    let sources: BTreeSet<&str> = checks.iter().map(|check| check.source.as_str()).collect();
+    section += "\nsources:\n";
+    for source in sources {
+        section += &format!("  {source}\n");
     }
-    let lines = validation.disagreements.iter();
-    let lines = lines.map(|d| format!("- {}/{}: {}\n", d.group, d.id, d.text));
-    let heading = format!("Disagreements ({})\n", validation.disagreements.len());
-    std::iter::once(heading).chain(lines).collect()
+    for note in { validation.notes.iter() }.filter(|note| note.group == group.group) {
+        section += &format!("note: {}\n", note.text);
+    }
+    section + "\n"
 }

@@ -1,38 +1,18 @@
-//! The report for people.
+//! The report for people: as text, and as a page for a browser.
 
 use super::{RunReport, ThreadRow};
-use crate::output::{self, OutputColumn, extra_number, number};
-use consort_core::{MemoryLimit, Throttle, escape_invisible};
-use consort_data::List;
+use crate::output::{
+    self, OutputColumn, OutputFormat, count, extra_number, number, or_dash, percent,
+};
+use anyhow::{Context, Result};
+use consort_core::{MemoryLimit, Mix, Throttle, escape_invisible};
+use consort_data::{Axis, Bar, BarChart, BarSeries, Figure, List, Plot, figures_page};
 use consort_linux::enforce::{EnactorKind, WindowCounts};
-use consort_linux::live::CookieCounts;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-fn percent(share: f64) -> String {
-    format!("{:.0}", 100.0 * share)
-}
-
 fn percent_or_dash(share: Option<f64>) -> String {
-    share.map_or_else(|| "-".to_owned(), percent)
-}
-
-/// Names the limit of a thread that waits for memory; `-` for others.
-fn limit(thread: &ThreadRow) -> String {
-    let text = match thread.memory_limit {
-        Some(MemoryLimit::Latency) => "latency",
-        Some(MemoryLimit::Bandwidth) => "bandwidth",
-        None => "-",
-    };
-    text.to_owned()
-}
-
-/// The interval of the stalled share in percent; `-` if there is none.
-fn stall_interval(thread: &ThreadRow) -> String {
-    let text = |[low, high]: [f64; 2]| format!("{}-{}", percent(low), percent(high));
-    thread
-        .memory_stall_ci95
-        .map_or_else(|| "-".to_owned(), text)
+    or_dash(share, |share| percent(share, 0))
 }
 
 /// The columns of the thread table and of its CSV form.
@@ -48,8 +28,18 @@ pub(crate) const COLUMNS: &[OutputColumn<ThreadRow>] = &[
     extra_number("store %", |t| percent_or_dash(t.mix.map(|m| m.store))),
     extra_number("branch %", |t| percent_or_dash(t.mix.map(|m| m.branch))),
     number("stalled %", |t| percent_or_dash(t.memory_stall)),
-    extra_number("95 %", stall_interval),
-    extra_number("limit", limit),
+    extra_number("95 %", |t| {
+        or_dash(t.memory_stall_ci95, |[low, high]| {
+            format!("{}-{}", percent(low, 0), percent(high, 0))
+        })
+    }),
+    extra_number("limit", |t| {
+        let limit = t.memory_limit.map(|limit| match limit {
+            MemoryLimit::Latency => "latency",
+            MemoryLimit::Bandwidth => "bandwidth",
+        });
+        limit.unwrap_or("-").to_owned()
+    }),
     number("in place %", |t| percent_or_dash(t.adherence)),
     number("moves", |t| t.moves.to_string()),
     output::text("PUs", |t| t.cpus.clone()),
@@ -59,7 +49,20 @@ pub(crate) const COLUMNS: &[OutputColumn<ThreadRow>] = &[
 /// Threads that the table shows; the JSON report has more.
 const SHOWN: usize = 24;
 
-/// The whole report as text, its table in so many characters.
+/// Prints the report: JSON and CSV on stdout, the text on stderr, unless `quiet`.
+pub(crate) fn print(report: &RunReport, format: OutputFormat, quiet: bool) -> Result<()> {
+    let printed = match format {
+        OutputFormat::Table if quiet => Ok(()),
+        OutputFormat::Table => {
+            let text = text(report, output::page::stderr_width());
+            output::print_text_to_stderr(&text)
+        }
+        _ => output::print(format, COLUMNS, &report.threads, report, String::new),
+    };
+    printed.context("cannot write the report")
+}
+
+/// The whole report as text, its table in lines of at most `width` characters.
 pub(crate) fn text(report: &RunReport, width: Option<usize>) -> String {
     let mut out = String::new();
     write_head(&mut out, report);
@@ -67,14 +70,17 @@ pub(crate) fn text(report: &RunReport, width: Option<usize>) -> String {
     if !shown.is_empty() {
         out.push_str(&List::new(COLUMNS, shown).to_text(width));
     }
-    write_hidden(&mut out, report);
+    let unshown = &report.threads[shown.len()..];
+    let cpu_s: f64 = unshown.iter().map(|t| t.cpu_s).sum::<f64>() + report.others.cpu_s;
+    write_hidden_count(&mut out, unshown.len() as u64 + report.others.count, cpu_s);
+    out.push('\n');
     write_foot(&mut out, report);
     out
 }
 
 // Writing to a String cannot fail, so the results of `writeln!` below are dropped.
 
-pub(super) fn write_head(out: &mut String, report: &RunReport) {
+fn write_head(out: &mut String, report: &RunReport) {
     let mode = if report.dry_run {
         ", dry run: nothing was changed"
     } else {
@@ -104,21 +110,11 @@ pub(super) fn write_head(out: &mut String, report: &RunReport) {
     out.push('\n');
 }
 
-fn write_hidden(out: &mut String, report: &RunReport) {
-    let unshown = report.threads.iter().skip(SHOWN);
-    let cpu_s: f64 = unshown.map(|t| t.cpu_s).sum::<f64>() + report.others.cpu_s;
-    let count = report.threads.len().saturating_sub(SHOWN) as u64 + report.others.count;
-    write_hidden_count(out, count, cpu_s);
-    out.push('\n');
-}
-
 /// Threads that are not shown one by one, with their CPU time, s.
-pub(super) fn write_hidden_count(out: &mut String, count: u64, cpu_s: f64) {
-    if count > 0 {
-        let _ = writeln!(
-            out,
-            "and {count} more threads with {cpu_s:.2} s of CPU time"
-        );
+fn write_hidden_count(out: &mut String, n: u64, cpu_s: f64) {
+    if n > 0 {
+        let threads = count(n as usize, "more thread");
+        let _ = writeln!(out, "and {threads} with {cpu_s:.2} s of CPU time");
     }
 }
 
@@ -133,78 +129,54 @@ fn starved_sentence(report: &RunReport) -> Option<String> {
         let waits = wait_s > STARVED_FROM * (wait_s + t.cpu_s) && wait_s > report.duration_s / 2.0;
         waits && t.throttled.is_none()
     };
-    let count = report.threads.iter().filter(is_starved).count() as u64;
-    (count > 0).then(|| {
+    let n = report.threads.iter().filter(is_starved).count();
+    (n > 0).then(|| {
         format!(
             "{} starved: they had a PU for less than a tenth of the time that they could run",
-            threads_were(count)
+            threads_were(n)
         )
     })
 }
 
 /// One sentence for each control group whose limit held threads.
 fn throttled_sentences(report: &RunReport) -> Vec<String> {
-    let mut groups: BTreeMap<&str, (u64, &Throttle)> = BTreeMap::new();
+    let mut groups: BTreeMap<&str, (usize, &Throttle)> = BTreeMap::new();
     for throttle in report.threads.iter().filter_map(|t| t.throttled.as_ref()) {
-        let (count, most) = groups.entry(&throttle.group).or_insert((0, throttle));
-        *count += 1;
+        let (n, most) = groups.entry(&throttle.group).or_insert((0, throttle));
+        *n += 1;
         if throttle.share > most.share {
             *most = throttle;
         }
     }
-    let groups = groups.values();
-    let sentence = |(count, throttle): &(u64, &Throttle)| {
+    let sentence = |(n, throttle): &(usize, &Throttle)| {
         let throttle = throttle.to_string();
-        format!("{} {}", threads_were(*count), escape_invisible(&throttle))
+        format!("{} {}", threads_were(*n), escape_invisible(&throttle))
     };
-    groups.map(sentence).collect()
+    groups.values().map(sentence).collect()
 }
 
 /// A count of threads as the subject of a sentence.
-fn threads_were(count: u64) -> String {
-    let verb = if count == 1 { "was" } else { "were" };
-    format!("{} {verb}", count_text(count, "thread"))
+fn threads_were(n: usize) -> String {
+    let verb = if n == 1 { "was" } else { "were" };
+    format!("{} {verb}", count(n, "thread"))
 }
 
-/// Writes the length of quanta, and the returns from the kernel where they were counted.
-fn write_quanta(out: &mut String, report: &RunReport) {
-    let sum = |of: fn(&ThreadRow) -> Option<u64>| -> Option<u64> {
-        let counted = report.threads.iter().filter_map(of);
-        counted.reduce(|sum, n| sum + n)
-    };
-    let futex = sum(|t| t.futex_returns).map(|n| format!("{n} from futex calls"));
-    let others = sum(|t| t.blocking_returns).map(|n| format!("{n} from others that blocked"));
-    let reported: Vec<String> = futex.into_iter().chain(others).collect();
-    let returns = match reported.is_empty() {
-        true => String::new(),
-        false => format!("; returns from the kernel: {}", reported.join(", ")),
-    };
-    let asked_ms = report.quantum.asked_ms;
-    let mean = report.quantum.mean_ms;
-    let mean = mean.map_or_else(String::new, |ms| format!(", {ms:.2} ms on average"));
-    let _ = writeln!(out, "quanta of {asked_ms} ms{mean}{returns}");
-}
-
-/// A count with its noun, in the plural but for one.
-fn count_text(count: u64, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
-}
-
-/// Tells which enactor kept threads in their places, and how well.
+/// The enactor that kept threads in their places, and the share of time that they stayed there.
 fn adherence_sentence(enactor: EnactorKind, report: &RunReport) -> String {
     let nudges = match report.nudges {
         0 => String::new(),
-        n => format!(", {}{}", count_text(n, "nudge"), windows(report.windows)),
+        n => format!(
+            ", {}{}",
+            count(n as usize, "nudge"),
+            report.windows.map_or_else(String::new, nudge_windows)
+        ),
     };
     let Some(adherence) = report.adherence else {
         return format!("enactor {enactor}{nudges}; no thread was given a place");
     };
     let pairs = report.pair_adherence.map_or_else(String::new, |share| {
-        format!(
-            ", pairs shared a core at least {} percent of theirs",
-            percent(share)
-        )
+        let share = percent(share, 0);
+        format!(", pairs shared a core at least {share} percent of theirs")
     });
     let not_held = match report.not_held {
         0 => String::new(),
@@ -213,20 +185,15 @@ fn adherence_sentence(enactor: EnactorKind, report: &RunReport) -> String {
     };
     format!(
         "enactor {enactor}{nudges}: threads spent {} percent of their running time in place{pairs}{not_held}",
-        percent(adherence)
+        percent(adherence, 0)
     )
 }
 
-/// The share of time for which nudges could be seen, and the longest such time.
-fn windows(counts: Option<WindowCounts>) -> String {
-    let Some(counts) = counts else {
-        return String::new();
-    };
+/// The share of time for which masks are narrow because of nudges, and the longest such time.
+fn nudge_windows(counts: WindowCounts) -> String {
     let share = counts.share.map_or_else(String::new, |share| {
-        format!(
-            "masks narrow for {:.3} percent of the time, ",
-            100.0 * share
-        )
+        let share = percent(share, 3);
+        format!("masks narrow for {share} percent of the time, ")
     });
     let put_off = match counts.put_off {
         0 => String::new(),
@@ -238,23 +205,33 @@ fn windows(counts: Option<WindowCounts>) -> String {
     )
 }
 
-/// Tells how many cores had core-scheduling cookies, and how often these changed.
-fn cookies(counts: CookieCounts) -> String {
-    format!(
-        "core-scheduling cookies: on up to {} at a time, {}",
-        count_text(counts.cores as u64, "core"),
-        count_text(counts.writes, "change")
-    )
+/// Writes the length of quanta, and the returns from the kernel if they were counted.
+fn write_quanta(out: &mut String, report: &RunReport) {
+    let sum = |counted: fn(&ThreadRow) -> Option<u64>| -> Option<u64> {
+        let counts = report.threads.iter().filter_map(counted);
+        counts.reduce(|sum, n| sum + n)
+    };
+    let futex = sum(|t| t.futex_returns).map(|n| format!("{n} from futex calls"));
+    let others = sum(|t| t.blocking_returns).map(|n| format!("{n} from others that blocked"));
+    let returns: Vec<String> = futex.into_iter().chain(others).collect();
+    let returns = match returns.is_empty() {
+        true => String::new(),
+        false => format!("; returns from the kernel: {}", returns.join(", ")),
+    };
+    let mean = report.quantum.mean_ms;
+    let mean = mean.map_or_else(String::new, |ms| format!(", {ms:.2} ms on average"));
+    let _ = writeln!(
+        out,
+        "quanta of {} ms{mean}{returns}",
+        report.quantum.asked_ms
+    );
 }
 
-/// The overhead as a share; empty if nothing that was managed ran.
-fn share_of_managed(share: Option<f64>) -> String {
-    share.map_or_else(String::new, |share| {
-        format!(": {:.2} percent of the managed threads'", 100.0 * share)
-    })
-}
+/// CPU time of the managed threads, s, from which on overhead is shown as a share of it. Below, the
+/// start of Consort exceeds it many times over and the share describes nothing but that start.
+const SHARE_FROM_S: f64 = 1.0;
 
-pub(super) fn write_foot(out: &mut String, report: &RunReport) {
+fn write_foot(out: &mut String, report: &RunReport) {
     if report.asymmetry.is_some() {
         write_quanta(out, report);
     }
@@ -264,33 +241,45 @@ pub(super) fn write_foot(out: &mut String, report: &RunReport) {
     };
     let pauses = match report.pauses {
         0 => String::new(),
-        n => format!(", {}", count_text(n, "pause")),
+        n => format!(", {}", count(n as usize, "pause")),
     };
     let _ = writeln!(
         out,
         "{} and {}{pauses} in {:.2} s{undone}; every mask restored: {}",
-        count_text(report.plans, "plan"),
-        count_text(report.moves, "move"),
+        count(report.plans as usize, "plan"),
+        count(report.moves as usize, "move"),
         report.duration_s,
         if report.restored { "yes" } else { "NO" }
     );
     if let Some(enactor) = report.enactor {
         let _ = writeln!(out, "{}", adherence_sentence(enactor, report));
     }
-    if let Some(counts) = report.cookies {
-        let _ = writeln!(out, "{}", cookies(counts));
+    if let Some(cookies) = report.cookies {
+        let _ = writeln!(
+            out,
+            "core-scheduling cookies: on up to {} at a time, {}",
+            count(cookies.cores, "core"),
+            count(cookies.writes as usize, "change")
+        );
     }
     let at_switches = match report.overhead.events_s {
         events_s if events_s > 0.0 => format!(" and {events_s:.3} s at switches and starts"),
         _ => String::new(),
     };
+    let share = match report.overhead.share_of_managed {
+        None => String::new(),
+        Some(share) if report.cpu_s >= SHARE_FROM_S => {
+            format!(": {} percent of the managed threads'", percent(share, 2))
+        }
+        Some(_) => format!(
+            "; the managed threads used too little CPU time ({:.0} ms) to express it as a share",
+            1e3 * report.cpu_s
+        ),
+    };
     let _ = writeln!(
         out,
-        "overhead: {:.3} s of CPU, and {:.3} s (estimated) for taking samples{at_switches}{}; peak memory {} KiB",
-        report.overhead.cpu_s,
-        report.overhead.sampling_s_estimated,
-        share_of_managed(report.overhead.share_of_managed),
-        report.overhead.peak_rss_kib
+        "overhead: {:.3} s of CPU, and {:.3} s (estimated) for taking samples{at_switches}{share}; peak memory {} KiB",
+        report.overhead.cpu_s, report.overhead.sampling_s_estimated, report.overhead.peak_rss_kib
     );
     for throttled in throttled_sentences(report) {
         let _ = writeln!(out, "{throttled}");
@@ -303,13 +292,74 @@ pub(super) fn write_foot(out: &mut String, report: &RunReport) {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::count_text;
+/// Threads in the figures of the page: those with most CPU time.
+const DRAWN: usize = 8;
 
-    #[test]
-    fn one_is_singular_and_none_is_plural() {
-        let reported = [0, 1, 2].map(|count| count_text(count, "plan"));
-        assert_eq!(reported, ["0 plans", "1 plan", "2 plans"]);
+/// The page of a run of this command.
+pub(crate) fn html(report: &RunReport, command: &str) -> Result<String> {
+    let threads = List::new(COLUMNS, &report.threads);
+    let threads = threads.to_report_table("threads", "Threads, by CPU time")?;
+    let mut text = String::new();
+    write_head(&mut text, report);
+    write_hidden_count(&mut text, report.others.count, report.others.cpu_s);
+    write_foot(&mut text, report);
+    let facts = text.lines().filter(|line| !line.trim().is_empty());
+    let facts: Vec<String> = facts.map(str::to_owned).collect();
+    let title = format!("Run of {command}");
+    Ok(figures_page(&title, &facts, &[threads], &figures(report)?)?)
+}
+
+fn figures(report: &RunReport) -> Result<Vec<Figure>> {
+    let drawn = &report.threads[..report.threads.len().min(DRAWN)];
+    if drawn.is_empty() {
+        return Ok(Vec::new());
     }
+    let axis = Axis::linear("CPU time", Some("s"));
+    let cpu = [series(drawn, "CPU time", |t| Some(t.cpu_s))];
+    let mut figures = vec![bars(drawn, ("cpu", "CPU time"), axis, cpu.into())?];
+    if drawn.iter().any(|thread| thread.mix.is_some()) {
+        type ShareOf = fn(&Mix) -> f64;
+        let classes: [(&str, ShareOf); 6] = [
+            ("fp", |m| m.fp),
+            ("vector", |m| m.vector),
+            ("int", |m| m.int),
+            ("load", |m| m.load),
+            ("store", |m| m.store),
+            ("branch", |m| m.branch),
+        ];
+        let mut mix = Vec::new();
+        for (name, share) in classes {
+            mix.push(series(drawn, name, |t| t.mix.as_ref().map(share)));
+        }
+        mix.push(series(drawn, "stalled behind loads", |t| t.memory_stall));
+        let axis = Axis::linear("share of CPU time, estimated", None);
+        let title = ("mix", "What threads executed");
+        figures.push(bars(drawn, title, axis, mix)?);
+    }
+    Ok(figures)
+}
+
+fn series(drawn: &[ThreadRow], name: &str, value: impl Fn(&ThreadRow) -> Option<f64>) -> BarSeries {
+    let bar = |value| Bar { value, ci95: None };
+    BarSeries {
+        name: name.to_owned(),
+        bars: drawn.iter().map(|t| value(t).map(bar)).collect(),
+    }
+}
+
+fn bars(
+    drawn: &[ThreadRow],
+    (key, title): (&str, &str),
+    value: Axis,
+    series: Vec<BarSeries>,
+) -> Result<Figure> {
+    let name = |thread: &ThreadRow| format!("{} {}", thread.name, thread.tid);
+    let plot = Plot::Bars(BarChart {
+        category: "thread".to_owned(),
+        value,
+        baseline: 0.0,
+        groups: drawn.iter().map(name).collect(),
+        series,
+    });
+    Ok(Figure::new(key, title, "", 1, plot)?)
 }

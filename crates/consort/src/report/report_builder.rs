@@ -1,23 +1,24 @@
 //! Sums a run up, turn by turn.
 
-use super::programs::ProgramTotals;
-use super::thread_totals::ThreadTotals;
+use super::totals::{ProgramTotals, ThreadTotals};
 use super::{
-    AsymmetryReport, GroupReport, OtherThreads, OwnOverhead, QuantumLength, RunReport,
+    AsymmetryReport, GroupReport, OtherThreads, OwnCost, OwnOverhead, QuantumLength, RunReport,
     SamplingCounts,
 };
-use consort_core::{ControlTurn, Observation, ThreadId, ThreadObservation, Tier};
-use consort_linux::live::AdherenceSummary;
+use crate::output::percent;
+use consort_core::{ControlTurn, Observation, ThreadId};
+use consort_linux::enforce::EnactorKind;
+use consort_linux::live::LiveRunOutcome;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// Threads that a report lists one by one; the rest is counted.
 pub(super) const LISTED: usize = 1_000;
 
-/// Accounts that are kept while threads come and go; the smallest of those that
-/// have ended are folded into [`OtherThreads`] beyond it.
+/// Accounts that are kept while threads come and go; beyond it, the smallest accounts of ended threads
+/// are folded into [`OtherThreads`].
 const KEPT: usize = LISTED + LISTED / 2;
 
-/// Everything that a report needs of the turns of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReportBuilder {
     accounts: BTreeMap<ThreadId, ThreadTotals>,
@@ -32,70 +33,36 @@ pub(crate) struct ReportBuilder {
 /// Facts that are known only when the run is over.
 #[derive(Clone, Debug)]
 pub(crate) struct RunEnd {
-    pub(crate) tier: Tier,
     pub(crate) policy: String,
     pub(crate) policy_requested: String,
     pub(crate) policy_reason: String,
     pub(crate) dry_run: bool,
-    pub(crate) duration_s: f64,
-    pub(crate) quantum: QuantumLength,
+    /// Quantum that the user or the policy requested.
+    pub(crate) interval: Duration,
     pub(crate) asymmetry: Option<AsymmetryReport>,
-    pub(crate) group: Option<GroupReport>,
-    pub(crate) exit_code: i32,
-    /// Number of threads that came and went unseen.
-    pub(crate) unseen: u64,
-    /// CPU time of Consort and its guardian, s.
-    pub(crate) own_cpu_s: f64,
-    /// CPU time that taking samples cost the managed threads, s; estimated.
-    pub(crate) sampling_s: f64,
-    /// CPU time that events cost the managed threads when they were switched and cloned, s;
-    /// estimated.
-    pub(crate) events_s: f64,
-    /// CPU time that open events added to one switch of a thread at the end, ns.
-    pub(crate) switch_ns: u64,
-    /// CPU time of the command and its descendants, s.
-    pub(crate) managed_cpu_s: f64,
-    pub(crate) peak_rss_kib: u64,
-    pub(crate) sampling: SamplingCounts,
-    /// Programs by the pid at the root of each, with their names.
-    pub(crate) programs: Vec<(u32, String)>,
-    pub(crate) pauses: u64,
-    pub(crate) held: AdherenceSummary,
+    pub(crate) own: OwnCost,
     pub(crate) undone: u64,
-    pub(crate) not_held: u64,
-    pub(crate) restored: bool,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) inconclusive: u64,
+    pub(crate) outcome: LiveRunOutcome,
 }
 
-/// Share of the managed CPU time above which managing costs enough to be warned of.
+/// Share of the managed CPU time above which managing costs enough for a warning.
 const DEAR: f64 = 0.05;
 /// CPU time, s, that a command must have had for that warning: one that ends at once, or sleeps,
 /// cannot make up for the start.
 const WORTH_JUDGING_S: f64 = 5.0;
 
-impl RunEnd {
-    /// Returns the CPU time that managing took as a share of `managed_s`; estimated. `None` if
-    /// nothing that was managed ran.
-    fn overhead_share(&self, managed_s: f64) -> Option<f64> {
-        (managed_s > 0.0).then(|| (self.own_cpu_s + self.sampling_s + self.events_s) / managed_s)
-    }
-
-    /// Warns that managing took much, and shows what would make it less; `None` if it did not.
-    fn overhead_warning(&self, managed_s: f64) -> Option<String> {
-        let share = self.overhead_share(managed_s)?;
-        let is_dear = share > DEAR && managed_s > WORTH_JUDGING_S;
-        is_dear.then(|| {
-            format!(
-                "managing took {:.0} percent (estimated) of the CPU time of what was managed; a \
-                 longer --interval takes less",
-                100.0 * share
-            )
-        })
-    }
+/// Warns that managing took much, and shows how to make it less; `None` if it did not.
+fn overhead_warning(share: Option<f64>, managed_s: f64) -> Option<String> {
+    let share = share.filter(|&share| share > DEAR && managed_s > WORTH_JUDGING_S)?;
+    Some(format!(
+        "managing took {} percent (estimated) of the CPU time of what was managed; a longer --interval \
+         takes less",
+        percent(share, 0)
+    ))
 }
 
 impl ReportBuilder {
-    /// Adds one turn of the wheel.
     pub(crate) fn add(&mut self, turn: &ControlTurn) {
         self.observe(&turn.observation);
         self.plans += 1;
@@ -107,50 +74,43 @@ impl ReportBuilder {
             self.accounts.entry(*thread).or_default().count_nudge();
         }
         for thread in &turn.enacted.pinned {
-            self.accounts.entry(*thread).or_default().set_pinned();
+            self.accounts.entry(*thread).or_default().enactor = Some(EnactorKind::Pin);
         }
         for finding in &turn.findings {
             self.warn(format!("plan {}: {finding}", turn.plan.generation));
         }
-        turn.enacted
-            .warnings
-            .iter()
-            .for_each(|w| self.warn(w.clone()));
-        self.note_placements(turn);
-        self.fold_small();
-    }
-
-    /// Adds what was seen after the last plan.
-    pub(crate) fn observe(&mut self, seen: &Observation) {
-        self.programs.add(seen);
-        for thread in &seen.threads {
-            self.add_thread(thread, seen.interval_ns);
-            let throttle = seen.throttled.get(&thread.id);
-            let account = self.accounts.entry(thread.id).or_default();
-            account.add_throttle(throttle, seen.interval_ns);
+        for warning in &turn.enacted.warnings {
+            self.warn(warning.clone());
         }
-        for thread in &seen.exited {
-            // One that was never seen alive has lived for an unknown part of the interval, but at
-            // least for its CPU time.
-            let known = self.accounts.contains_key(&thread.id);
-            let cpu_ns = thread.sample.cpu_time_ns() as u64;
-            self.add_thread(thread, if known { seen.interval_ns } else { cpu_ns });
-            self.ended.insert(thread.id);
-        }
-    }
-
-    fn add_thread(&mut self, thread: &ThreadObservation, interval_ns: u64) {
-        let account = self.accounts.entry(thread.id).or_default();
-        account.add(thread, interval_ns);
-    }
-
-    fn note_placements(&mut self, turn: &ControlTurn) {
         for (id, placement) in &turn.plan.placements {
             let seen = turn.observation.thread(*id);
             if let (Some(account), Some(seen)) = (self.accounts.get_mut(id), seen) {
                 let reason = turn.plan.report.threads.get(id);
                 account.place(seen, placement, reason.map_or("", |r| &r.chosen));
             }
+        }
+        self.fold_small();
+    }
+
+    /// Adds an observation without a plan.
+    pub(crate) fn observe(&mut self, seen: &Observation) {
+        self.programs.add(seen);
+        for thread in &seen.threads {
+            let account = self.accounts.entry(thread.id).or_default();
+            account.add(thread, seen.interval_ns);
+            account.add_throttle(seen.throttled.get(&thread.id), seen.interval_ns);
+        }
+        for thread in &seen.exited {
+            // A thread that was never seen alive has lived for an unknown part of the interval, but at
+            // least for its CPU time.
+            let is_known = self.accounts.contains_key(&thread.id);
+            let cpu_ns = thread.sample.cpu_time_ns() as u64;
+            let lived_ns = if is_known { seen.interval_ns } else { cpu_ns };
+            self.accounts
+                .entry(thread.id)
+                .or_default()
+                .add(thread, lived_ns);
+            self.ended.insert(thread.id);
         }
     }
 
@@ -180,9 +140,9 @@ impl ReportBuilder {
         }
     }
 
-    /// Scales estimated CPU times down where the total exceeds `counted_s`, which the kernel told.
-    /// A thread's use after it was last seen is estimated from samples, each of which stands for a
-    /// whole period, so that the estimates can be too high.
+    /// Scales estimated CPU times down if the total exceeds `counted_s`, the time that the kernel counted.
+    /// A thread's use after it was last seen is estimated from samples. Each sample stands for a whole
+    /// period, so the estimates can be too high.
     fn fit_estimates(&mut self, counted_s: f64) {
         let (all_ns, estimated_ns) = self.accounts.values().fold((0.0, 0.0), |sum, account| {
             (sum.0 + account.cpu_ns, sum.1 + account.estimated_ns)
@@ -197,12 +157,12 @@ impl ReportBuilder {
         }
     }
 
-    /// The report of the run.
-    pub(crate) fn report(mut self, ending: RunEnd) -> RunReport {
-        // The kernel has counted nothing of attached programs that nobody samples: what was read of
-        // their threads then is all there is.
-        if ending.managed_cpu_s > 0.0 {
-            self.fit_estimates(ending.managed_cpu_s);
+    pub(crate) fn report(mut self, end: RunEnd) -> RunReport {
+        let RunEnd { outcome, own, .. } = end;
+        // The kernel has counted nothing of attached programs that are not sampled: then the CPU times
+        // that were read of their threads are all there is.
+        if outcome.managed_cpu_s > 0.0 {
+            self.fit_estimates(outcome.managed_cpu_s);
         }
         let mut rows: Vec<_> = self
             .accounts
@@ -210,8 +170,8 @@ impl ReportBuilder {
             .map(|(id, account)| account.row(id.pid, id.tid))
             .collect();
         for row in rows.iter_mut().filter(|row| row.adherence.is_some()) {
-            // One that was in its place already, or that the kernel keeps there.
-            row.enactor = row.enactor.or(ending.held.enactor);
+            // A thread that was in its place already, or that the kernel keeps there.
+            row.enactor = row.enactor.or(outcome.held.enactor);
         }
         rows.sort_by(|a, b| b.cpu_s.total_cmp(&a.cpu_s).then(a.tid.cmp(&b.tid)));
         let beyond = rows.split_off(rows.len().min(LISTED));
@@ -219,55 +179,62 @@ impl ReportBuilder {
         let listed_s: f64 = rows.iter().map(|row| row.cpu_s).sum();
         let known_s = self.others.cpu_s + beyond.iter().map(|row| row.cpu_s).sum::<f64>();
         let others = OtherThreads {
-            count: self.others.count + ending.unseen + beyond.len() as u64,
-            cpu_s: known_s.max(ending.managed_cpu_s - listed_s),
+            count: self.others.count + outcome.short_lived + beyond.len() as u64,
+            cpu_s: known_s.max(outcome.managed_cpu_s - listed_s),
         };
-        let managed_s = ending.managed_cpu_s.max(listed_s + others.cpu_s);
-        let (share, dear) = (
-            ending.overhead_share(managed_s),
-            ending.overhead_warning(managed_s),
-        );
-        ending
-            .warnings
-            .into_iter()
-            .chain(dear)
-            .for_each(|w| self.warn(w));
+        let managed_s = outcome.managed_cpu_s.max(listed_s + others.cpu_s);
+        let cost_s = own.cpu_s + outcome.sampling_s + outcome.events_s;
+        let share = (managed_s > 0.0).then(|| cost_s / managed_s);
+        let group = outcome.group.map(GroupReport::from);
+        let warnings = outcome.warnings.into_iter();
+        let warnings = warnings.chain(group.as_ref().and_then(GroupReport::warning));
+        for warning in warnings.chain(overhead_warning(share, managed_s)) {
+            self.warn(warning);
+        }
+        let held = outcome.held;
         RunReport {
-            tier: ending.tier.to_string(),
-            policy: ending.policy,
-            policy_requested: ending.policy_requested,
-            policy_reason: ending.policy_reason,
-            dry_run: ending.dry_run,
-            duration_s: ending.duration_s,
-            quantum: ending.quantum,
-            asymmetry: ending.asymmetry,
-            group: ending.group,
-            exit_code: ending.exit_code,
+            tier: outcome.tier.to_string(),
+            policy: end.policy,
+            policy_requested: end.policy_requested,
+            policy_reason: end.policy_reason,
+            dry_run: end.dry_run,
+            duration_s: outcome.duration_s,
+            quantum: QuantumLength {
+                asked_ms: 1e3 * end.interval.as_secs_f64(),
+                mean_ms: outcome.quantum_ms,
+            },
+            asymmetry: end.asymmetry,
+            group,
+            exit_code: i32::from(outcome.exit_code),
             cpu_s: managed_s,
             threads: rows,
             others,
-            programs: self.programs.rows(ending.programs),
+            programs: self.programs.rows(outcome.programs),
             plans: self.plans,
             moves: self.moves,
-            enactor: ending.held.enactor,
-            adherence: ending.held.adherence,
-            pair_adherence: ending.held.pair_adherence,
-            nudges: ending.held.windows.n,
-            windows: (ending.held.windows.n > 0).then_some(ending.held.windows),
-            cookies: ending.held.cookies,
-            not_held: ending.not_held,
-            pauses: ending.pauses,
-            undone: ending.undone,
+            enactor: held.enactor,
+            adherence: held.adherence,
+            pair_adherence: held.pair_adherence,
+            nudges: held.windows.n,
+            windows: (held.windows.n > 0).then_some(held.windows),
+            cookies: held.cookies,
+            not_held: end.inconclusive,
+            pauses: outcome.pauses,
+            undone: end.undone,
             overhead: OwnOverhead {
-                cpu_s: ending.own_cpu_s,
-                sampling_s_estimated: ending.sampling_s,
-                events_s: ending.events_s,
-                switch_ns: ending.switch_ns,
+                cpu_s: own.cpu_s,
+                sampling_s_estimated: outcome.sampling_s,
+                events_s: outcome.events_s,
+                switch_ns: outcome.switch_ns,
                 share_of_managed: share,
-                peak_rss_kib: ending.peak_rss_kib,
+                peak_rss_kib: own.peak_rss_kib,
             },
-            sampling: ending.sampling,
-            restored: ending.restored,
+            sampling: SamplingCounts {
+                samples: outcome.samples.samples,
+                decoded: outcome.samples.decoded,
+                lost: outcome.samples.lost,
+            },
+            restored: outcome.restored,
             warnings: self.warnings,
         }
     }
@@ -276,7 +243,10 @@ impl ReportBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_core::{Class, MemoryLimit, Mix, Reading, Sample, Signal, Throttle};
+    use consort_core::{
+        Class, MemoryLimit, Mix, Reading, Sample, Signal, ThreadObservation, Throttle, Tier,
+    };
+    use consort_linux::live::{AdherenceSummary, SampleCounts};
     use std::sync::Arc;
 
     const SECOND_NS: u64 = 1_000_000_000;
@@ -315,42 +285,53 @@ mod tests {
         }
     }
 
-    fn ending() -> RunEnd {
+    fn run_end() -> RunEnd {
         RunEnd {
-            tier: Tier::Sampling,
             policy: "none".to_owned(),
             policy_requested: "auto".to_owned(),
             policy_reason: "as asked".to_owned(),
             dry_run: false,
-            duration_s: 2.0,
-            quantum: QuantumLength::default(),
+            interval: Duration::ZERO,
             asymmetry: None,
-            group: None,
-            exit_code: 0,
-            unseen: 0,
-            own_cpu_s: 0.01,
-            sampling_s: 0.005,
-            events_s: 0.0,
-            switch_ns: 0,
-            managed_cpu_s: 1.5,
-            peak_rss_kib: 9000,
-            sampling: SamplingCounts::default(),
-            programs: Vec::new(),
-            pauses: 0,
-            held: AdherenceSummary::default(),
+            own: OwnCost {
+                cpu_s: 0.01,
+                peak_rss_kib: 9000,
+            },
             undone: 0,
-            not_held: 0,
-            restored: true,
-            warnings: vec!["once".to_owned(), "once".to_owned()],
+            inconclusive: 0,
+            outcome: LiveRunOutcome {
+                exit_code: 0,
+                duration_s: 2.0,
+                tier: Tier::Sampling,
+                managed_cpu_s: 1.5,
+                sampling_s: 0.005,
+                events_s: 0.0,
+                switch_ns: 0,
+                short_lived: 0,
+                samples: SampleCounts::default(),
+                restored: true,
+                pauses: 0,
+                held: AdherenceSummary::default(),
+                quantum_ms: None,
+                programs: Vec::new(),
+                group: None,
+                warnings: vec!["once".to_owned(), "once".to_owned()],
+            },
         }
+    }
+
+    fn run_end_with_cpu(managed_cpu_s: f64) -> RunEnd {
+        let mut end = run_end();
+        end.outcome.managed_cpu_s = managed_cpu_s;
+        end
     }
 
     #[test]
     fn shares_are_weighted_by_cpu_time() {
-        let mut ledger = ReportBuilder::default();
-        ledger.observe(&seen(vec![thread(1, SECOND_NS, 0.8)], vec![]));
-        ledger.observe(&seen(vec![thread(1, SECOND_NS / 4, 0.3)], vec![]));
-        let report = ledger.report(ending());
+        let mut builder = ReportBuilder::default();
+        builder.observe(&seen(vec![thread(1, SECOND_NS, 0.8)], vec![]));
+        builder.observe(&seen(vec![thread(1, SECOND_NS / 4, 0.3)], vec![]));
+        let report = builder.report(run_end());
         let row = &report.threads[0];
         assert_eq!(row.cpu_s, 1.25);
         assert!((row.fp_usage.unwrap() - 0.7).abs() < 1e-12);
@@ -365,12 +346,12 @@ mod tests {
         let stall = Reading::fully_counted(0.5, Tier::Sampling, SECOND_NS);
         stalled.sample.set(Signal::MemoryStall, stall);
         let mut interval = |samples| {
-            let mut ledger = ReportBuilder::default();
+            let mut builder = ReportBuilder::default();
             for _ in 0..2 {
                 stalled.sample.samples = samples;
-                ledger.observe(&seen(vec![stalled.clone()], vec![]));
+                builder.observe(&seen(vec![stalled.clone()], vec![]));
             }
-            ledger.report(ending()).threads[0].memory_stall_ci95
+            builder.report(run_end()).threads[0].memory_stall_ci95
         };
         let [low, high] = interval(200).unwrap();
         assert!((0.45..0.46).contains(&low) && (0.54..0.55).contains(&high));
@@ -378,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_limits_a_thread_that_waits_for_memory_is_told() {
+    fn memory_bound_thread_has_its_limit() {
         let waiting = |cpu_ns, limit| {
             let mut thread = thread(1, cpu_ns, 0.1);
             let stall = Reading::fully_counted(0.8, Tier::Sampling, SECOND_NS);
@@ -386,11 +367,11 @@ mod tests {
             thread.sample.memory_limit = Some(limit);
             seen(vec![thread], vec![])
         };
-        let mut ledger = ReportBuilder::default();
-        ledger.observe(&seen(vec![thread(2, SECOND_NS, 0.1)], vec![]));
-        ledger.observe(&waiting(SECOND_NS, MemoryLimit::Bandwidth));
-        ledger.observe(&waiting(SECOND_NS / 4, MemoryLimit::Latency));
-        let report = ledger.report(ending());
+        let mut builder = ReportBuilder::default();
+        builder.observe(&seen(vec![thread(2, SECOND_NS, 0.1)], vec![]));
+        builder.observe(&waiting(SECOND_NS, MemoryLimit::Bandwidth));
+        builder.observe(&waiting(SECOND_NS / 4, MemoryLimit::Latency));
+        let report = builder.report(run_end());
         let limit_of = |tid| {
             report
                 .threads
@@ -403,51 +384,54 @@ mod tests {
     }
 
     #[test]
-    fn managing_that_is_dear_is_told_but_not_for_a_command_of_a_moment() {
-        let reported = |own_cpu_s, managed_cpu_s| {
-            let ending = RunEnd {
-                own_cpu_s,
-                ..ending()
-            };
-            ending.overhead_warning(managed_cpu_s)
-        };
-        let dear = reported(0.6, 6.0).unwrap();
+    fn dear_managing_is_warned_of_only_for_busy_commands() {
+        let dear = overhead_warning(Some(0.1), 6.0).unwrap();
         assert!(dear.starts_with("managing took 10 percent"), "{dear}");
-        assert_eq!(reported(0.6, 60.0), None);
-        assert_eq!(reported(0.5, 1.0), None);
+        assert_eq!(overhead_warning(Some(0.01), 60.0), None);
+        assert_eq!(overhead_warning(Some(0.5), 1.0), None);
     }
 
     #[test]
-    fn attached_threads_that_are_not_sampled_are_the_managed_time() {
-        let counted = |managed_cpu_s| RunEnd {
-            managed_cpu_s,
-            ..ending()
+    fn share_of_overhead_needs_a_second_of_cpu_time() {
+        let text = |managed_cpu_s| {
+            let report = ReportBuilder::default().report(run_end_with_cpu(managed_cpu_s));
+            assert!(report.overhead.share_of_managed.is_some());
+            crate::report::text(&report, None)
         };
-        let mut ledger = ReportBuilder::default();
-        ledger.observe(&seen(vec![thread(1, SECOND_NS, 0.8)], vec![]));
-        let report = ledger.report(counted(0.0));
+        let short = text(0.012);
+        assert!(!short.contains("percent of the managed"), "{short}");
+        assert!(
+            short.contains("used too little CPU time (12 ms) to express it as a share"),
+            "{short}"
+        );
+        assert!(text(1.5).contains(": 1.00 percent of the managed threads'"));
+    }
+
+    #[test]
+    fn unsampled_attached_threads_are_the_managed_time() {
+        let mut builder = ReportBuilder::default();
+        builder.observe(&seen(vec![thread(1, SECOND_NS, 0.8)], vec![]));
+        let report = builder.report(run_end_with_cpu(0.0));
         assert_eq!((report.cpu_s, report.threads[0].cpu_s), (1.0, 1.0));
         assert_eq!(report.overhead.share_of_managed, Some(0.015));
-        let nothing = ReportBuilder::default().report(counted(0.0));
+        let nothing = ReportBuilder::default().report(run_end_with_cpu(0.0));
         assert_eq!(nothing.overhead.share_of_managed, None);
         assert!(!crate::report::text(&nothing, None).contains("percent of the managed"));
     }
 
     #[test]
-    fn thread_that_a_limit_holds_is_throttled_and_not_starved() {
+    fn throttled_thread_is_not_starved() {
         let mut held = thread(1, SECOND_NS / 100, 0.0);
         let waited = Reading::fully_counted(0.99 * SECOND_NS as f64, Tier::Proc, SECOND_NS);
         held.sample.set(Signal::WaitTime, waited);
         let starved = |throttled: Option<Throttle>| {
-            let mut ledger = ReportBuilder::default();
+            let mut builder = ReportBuilder::default();
             let mut seen = seen(vec![held.clone()], vec![]);
             seen.throttled = throttled.into_iter().map(|t| (held.id, t)).collect();
-            ledger.observe(&seen);
-            let short = RunEnd {
-                duration_s: 1.0,
-                ..ending()
-            };
-            crate::report::text(&ledger.report(short), None)
+            builder.observe(&seen);
+            let mut short = run_end();
+            short.outcome.duration_s = 1.0;
+            crate::report::text(&builder.report(short), None)
         };
         assert!(starved(None).contains("1 thread was starved"));
         let text = starved(Some(Throttle {
@@ -462,25 +446,22 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_lived_a_moment_is_not_called_blocked() {
-        let mut ledger = ReportBuilder::default();
-        ledger.observe(&seen(vec![], vec![thread(1, 20_000_000, 0.0)]));
-        assert_eq!(ledger.report(ending()).threads[0].class, Class::Int);
+    fn short_lived_thread_is_not_called_blocked() {
+        let mut builder = ReportBuilder::default();
+        builder.observe(&seen(vec![], vec![thread(1, 20_000_000, 0.0)]));
+        assert_eq!(builder.report(run_end()).threads[0].class, Class::Int);
     }
 
     #[test]
-    fn thousands_of_ended_threads_take_bounded_memory_and_lose_no_time() {
-        let mut ledger = ReportBuilder::default();
+    fn ended_threads_take_bounded_memory() {
+        let mut builder = ReportBuilder::default();
         for round in 0..20 {
             let ended = (0..1_000).map(|i| thread(1 + round * 1_000 + i, 1_000_000, 0.0));
-            ledger.observe(&seen(vec![], ended.collect()));
-            ledger.fold_small();
-            assert!(ledger.accounts.len() <= KEPT + 1_000);
+            builder.observe(&seen(vec![], ended.collect()));
+            builder.fold_small();
+            assert!(builder.accounts.len() <= KEPT + 1_000);
         }
-        let report = ledger.report(RunEnd {
-            managed_cpu_s: 20.0,
-            ..ending()
-        });
+        let report = builder.report(run_end_with_cpu(20.0));
         assert_eq!(report.threads.len(), LISTED);
         assert_eq!(report.others.count, 19_000);
         let total = report.others.cpu_s + report.threads.iter().map(|t| t.cpu_s).sum::<f64>();
@@ -488,31 +469,26 @@ mod tests {
     }
 
     #[test]
-    fn cpu_time_adds_up_to_what_the_kernel_counted() {
-        let mut ledger = ReportBuilder::default();
-        ledger.observe(&seen(vec![], vec![thread(1, SECOND_NS, 0.0)]));
-        let short = ledger.clone().report(RunEnd {
-            managed_cpu_s: 0.8,
-            ..ending()
-        });
+    fn cpu_time_adds_up_to_the_counted_time() {
+        let mut builder = ReportBuilder::default();
+        builder.observe(&seen(vec![], vec![thread(1, SECOND_NS, 0.0)]));
+        let short = builder.clone().report(run_end_with_cpu(0.8));
         assert!(
             (short.threads[0].cpu_s - 0.8).abs() < 1e-9,
             "an estimate gives way"
         );
         assert_eq!((short.others.cpu_s, short.cpu_s), (0.0, 0.8));
-        let more = ledger.report(RunEnd {
-            managed_cpu_s: 3.0,
-            unseen: 7,
-            ..ending()
-        });
+        let mut more = run_end_with_cpu(3.0);
+        more.outcome.short_lived = 7;
+        let more = builder.report(more);
         assert_eq!((more.others.count, more.others.cpu_s), (7, 2.0));
     }
 
     #[test]
     fn the_table_reads_well() {
-        let mut ledger = ReportBuilder::default();
+        let mut builder = ReportBuilder::default();
         let threads = vec![thread(7, SECOND_NS, 0.6), thread(8, 1_000_000, 0.0)];
-        ledger.observe(&seen(threads, vec![]));
-        insta::assert_snapshot!(crate::report::text(&ledger.report(ending()), None));
+        builder.observe(&seen(threads, vec![]));
+        insta::assert_snapshot!(crate::report::text(&builder.report(run_end()), None));
     }
 }

@@ -352,7 +352,7 @@ fn part_of_a_managed_group_is_not_detached_silently() {
     let pattern = format!("{}/inner", group.name());
     let detached = daemon.ask(&["detach", "--cgroup", &pattern]);
     let said = String::from_utf8(detached.stdout).unwrap();
-    let expected = format!("still managed, without what was named: {}", group.name());
+    let expected = format!("still managed, without the named targets: {}", group.name());
     assert!(said.contains(&expected), "{said}");
     assert_eq!(daemon.stop(), Some(0));
     drop(spinners);

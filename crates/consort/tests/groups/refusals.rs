@@ -48,12 +48,15 @@ fn a_command_that_does_not_exist_leaves_the_group_as_it_was() {
 }
 
 #[test]
-fn a_group_of_one_runs_and_is_told_that_nobody_came() {
+fn group_of_one_runs_and_is_warned_of() {
     let scene = Scene::new();
     let alone = scene.start("a", &[], &["true"], b"").finish();
     assert_eq!(alone.code, 0);
     let warnings = alone.report["warnings"].to_string();
-    assert!(warnings.contains("nobody shared group g"), "{warnings}");
+    assert!(
+        warnings.contains("no other run joined group g"),
+        "{warnings}"
+    );
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Names of other users' programs, which must not appear in answers to a user.
 //!
-//! Policies explain a thread's place by its neighbours, and notes of a plan list all programs,
-//! whichever users these belong to. On a host that hides processes of other users (`hidepid`,
-//! `proc(5)`), a user would learn their names from the daemon.
+//! Policies explain a thread's place by its neighbours, and notes of a plan list all programs, whichever users these belong to. On a host that hides processes of other users (`hidepid`, `proc(5)`), a user would learn their names from the daemon.
 
 use consort_core::{Observation, ThreadId, escape_invisible};
 use std::collections::BTreeSet;

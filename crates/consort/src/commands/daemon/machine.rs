@@ -2,8 +2,7 @@
 
 use super::load_config;
 use super::snapshot::DaemonSnapshot;
-use crate::cli::ManageArgs;
-use crate::commands::manage::{PolicySetup, is_auto};
+use crate::commands::manage::{ManageArgs, PolicySetup, is_auto};
 use crate::config::{ConsortConfig, RunConfig};
 use anyhow::Result;
 use consort_core::policy::{Policy, Wishes};
@@ -44,18 +43,9 @@ pub(super) struct PolicyContext {
 }
 
 impl PolicyContext {
-    pub(super) fn open_policy(&self, policy: &str) -> Result<PolicySetup> {
-        self.open_policy_with(&self.config.daemon, policy)
-    }
-
-    fn open_policy_with(&self, config: &RunConfig, policy: &str) -> Result<PolicySetup> {
+    pub(super) fn open_policy(&self, config: &RunConfig, policy: &str) -> Result<PolicySetup> {
         let (topology, offers) = (&self.topology, &self.offers);
         PolicySetup::for_policy(&self.args, config, policy.to_owned(), topology, offers)
-    }
-
-    /// Opens a policy with the defaults that the configuration has now.
-    fn open_requested(&self, policy: &str) -> Result<PolicySetup> {
-        self.open_policy_with(&load_config(&self.args)?.daemon, policy)
     }
 }
 
@@ -66,7 +56,7 @@ pub(super) struct DaemonMachine {
     pub(super) sockets: DaemonSockets,
 }
 
-/// The control socket and the socket of the daemons' group, with what requests are answered from.
+/// The control socket and the socket of the daemons' group, with the state that answers are made from.
 pub(super) struct DaemonSockets {
     server: ControlServer,
     leader: Option<Leader>,
@@ -96,13 +86,13 @@ impl CommandSource for DaemonSockets {
                 DaemonRequest::Explain { tid } => return Some(snapshot.explain(peer, tid)),
                 DaemonRequest::Policy { .. } | DaemonRequest::Reload if !peer.is_master() => {
                     return Some(Err(format!(
-                        "that is for root and the daemon's own user, and user {} asks",
+                        "only root and the daemon's own user may do that; you are user {}",
                         peer.uid
                     )));
                 }
                 DaemonRequest::Attach(targets) => {
                     if let Some(policy) = &targets.policy {
-                        match context.open_policy(policy) {
+                        match context.open_policy(&context.config.daemon, policy) {
                             // An automatic choice is made for the topology of the next decision.
                             Ok(_) if is_auto(policy) => {}
                             Ok(setup) => {
@@ -124,13 +114,17 @@ impl CommandSource for DaemonSockets {
                     peer,
                     targets,
                 }),
-                DaemonRequest::Policy { policy } => match context.open_requested(&policy) {
-                    Ok(setup) => {
-                        let change = LoopCommand::ChangePolicy(connection, Box::new(setup));
-                        self.commands.push(change);
+                DaemonRequest::Policy { policy } => {
+                    // With the defaults that the configuration has now, not at the last reload.
+                    let config = load_config(&context.args);
+                    match config.and_then(|config| context.open_policy(&config.daemon, &policy)) {
+                        Ok(setup) => {
+                            let change = LoopCommand::ChangePolicy(connection, Box::new(setup));
+                            self.commands.push(change);
+                        }
+                        Err(error) => return Some(Err(format!("{error:#}"))),
                     }
-                    Err(error) => return Some(Err(format!("{error:#}"))),
-                },
+                }
                 DaemonRequest::Reload => {
                     self.commands.push(LoopCommand::Reload(Some(connection)));
                 }
@@ -232,11 +226,11 @@ impl DaemonMachine {
         if sockets.context.topology != *live.topology() {
             sockets.context.topology = live.topology().clone();
         }
-        // What was not used by now belongs to programs that have not appeared.
+        // Policies that were not used by now belong to programs that have not appeared.
         sockets.opened.borrow_mut().clear();
     }
 
-    /// Returns the usual policy with the ones that single programs are given.
+    /// Returns the usual policy, combined with the policies of single programs.
     pub(super) fn policy_by_program(&self, usual: Box<dyn Policy>) -> Box<dyn Policy> {
         let (args, offers) = (
             self.sockets.context.args.clone(),

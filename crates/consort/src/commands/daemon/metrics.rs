@@ -1,4 +1,4 @@
-//! Metrics for Prometheus, on a loopback port and only if the configuration asks for it.
+//! Metrics for Prometheus, on a loopback port and only if the configuration has one.
 
 use super::page_server::PageServer;
 use super::snapshot::DaemonTotals;

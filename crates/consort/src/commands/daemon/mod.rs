@@ -6,13 +6,12 @@ mod metrics;
 mod page_server;
 mod snapshot;
 
-pub(crate) use snapshot::{CoreLine, DaemonStatus, ThreadExplanation, ThreadLine};
-
 use super::manage::{self, PolicySelection, PolicySetup, check_policies};
-use crate::cli::{DaemonArgs, ManageArgs};
+use crate::commands::manage::{ManageArgs, check_sharing, enact_config};
 use crate::config::{self, ConsortConfig};
 use crate::failure::{as_bad_input, bad_input, error_chain};
 use anyhow::{Result, anyhow};
+use clap::Args;
 use consort_core::{ControlLoop, ControlTurn, Machine};
 use consort_linux::control::{ControlServer, SocketPlace};
 use consort_linux::enact::runtime_dirs;
@@ -21,12 +20,23 @@ use machine::{DaemonMachine, LoopCommand, PolicyContext};
 use metrics::MetricsPage;
 use sd_notify::NotifyState;
 use snapshot::DaemonSnapshot;
+pub(crate) use snapshot::{CoreLine, DaemonStatus, ThreadExplanation, ThreadLine};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DaemonArgs {
+    #[command(flatten)]
+    pub(crate) manage: ManageArgs,
+    /// Socket to listen on, not /run/consort/control.sock or $XDG_RUNTIME_DIR/consort/control.sock
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+}
+
 pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
     let config = load_config(&args.manage)?;
-    let host = manage::discover_host_for_others(&args.manage, &config.daemon)?;
+    let host = manage::discover_host(&args.manage, &config.daemon, true)?;
     let mut context = PolicyContext {
         args: args.manage.clone(),
         config,
@@ -36,8 +46,7 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
     let config = &context.config;
     let (topology, offers) = (&context.topology, &context.offers);
     let setup = PolicySetup::new(&args.manage, &config.daemon, topology, offers)?;
-    let enactors = manage::enactors(&args.manage, &config.daemon, &host)?;
-    let cookies = manage::uses_cookies(&args.manage, &config.daemon, &host, enactors)?;
+    let (enactors, cookies) = manage::enforcement(&args.manage, &config.daemon, &host)?;
     check_entries(&context)?;
     let is_root = nix::unistd::Uid::effective().is_root();
     // Other users may reach the socket of root's daemon.
@@ -45,18 +54,18 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
         Some(path) => SocketPlace::from_path(path),
         None => SocketPlace::in_runtime_dir(&runtime_dirs(), is_root)?,
     };
-    let snapshot = DaemonSnapshot::new(&setup);
+    let snapshot = DaemonSnapshot::new(&setup.selection);
     let server = ControlServer::open(place, is_root)?;
     let spec = AttachSpec {
-        interval: setup.interval,
-        watch: setup.selection().watch(false),
+        interval: setup.selection.interval,
+        watch: setup.selection.watch(false),
         dry_run: args.manage.dry_run,
         override_affinity: args.manage.override_affinity,
         enactors,
         cookies,
-        enact: manage::enact_config(args.manage.dry_run),
+        enact: enact_config(args.manage.dry_run),
         until: EndCondition::Requested,
-        leads: Some(setup.requested.clone()),
+        leads: Some(setup.selection.requested.clone()),
     };
     let rules = context.config.rules()?;
     let machine = GroupMachine::manage_host(host, spec)?;
@@ -65,7 +74,7 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
     let mut machine = DaemonMachine::new(machine, server, snapshot, context);
     machine.live_mut().set_rules(rules);
     let setup = setup.rechoose_for_machine(&machine)?;
-    // After signals were taken over, because threads inherit which are blocked.
+    // After signals were taken over, because the server's thread inherits the mask of blocked ones.
     let listen = machine.sockets.context.config.metrics.listen;
     let metrics = match listen.map(MetricsPage::serve).transpose() {
         Ok(metrics) => metrics,
@@ -74,12 +83,11 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
             return Err(as_bad_input(&error));
         }
     };
-    let selection = setup.selection();
     let policy = machine.policy_by_program(setup.policy);
     let daemon = RunningDaemon {
-        selection,
+        selection: setup.selection,
         control_loop: ControlLoop::new(machine, policy, setup.backoff, setup.seed),
-        service: ServiceNotifier::notify_ready(),
+        service: ServiceNotifier::begin(),
         metrics,
     };
     daemon.run()
@@ -99,7 +107,7 @@ fn check_entries(context: &PolicyContext) -> Result<()> {
         };
         let group = entry.cgroup.as_ref().or(entry.unit.as_ref());
         let group = group.map_or("", String::as_str);
-        if let Err(error) = context.open_policy(policy) {
+        if let Err(error) = context.open_policy(&context.config.daemon, policy) {
             let text = format!("[[manage]] {group}: {}", error_chain(&error));
             return Err(bad_input(text));
         }
@@ -131,7 +139,7 @@ impl RunningDaemon {
             }
             self.service.notify_alive();
         }
-        self.service.notify_stopping();
+        notify(&[NotifyState::Stopping]);
         let (outcome, snapshot) = self.control_loop.into_machine().finish();
         for warning in &outcome.warnings {
             if !snapshot.has_warning(warning) {
@@ -140,7 +148,7 @@ impl RunningDaemon {
         }
         match outcome.restored {
             true => Ok(ExitCode::SUCCESS),
-            false => Err(anyhow!("not every mask could be put back; see the log")),
+            false => Err(anyhow!("not every mask could be restored; see the log")),
         }
     }
 
@@ -167,9 +175,11 @@ impl RunningDaemon {
     fn execute(&mut self, command: LoopCommand) {
         let (result, connection) = match command {
             LoopCommand::Reload(connection) => {
-                self.service.notify_reloading();
+                if let Ok(now) = NotifyState::monotonic_usec_now() {
+                    notify(&[NotifyState::Reloading, now]);
+                }
                 let result = self.reload();
-                self.service.notify_reloaded();
+                notify(&[NotifyState::Ready]);
                 (result, connection)
             }
             LoopCommand::ChangePolicy(connection, setup) => {
@@ -186,8 +196,8 @@ impl RunningDaemon {
         }
     }
 
-    /// Reads the configuration again; one that is wrong leaves the old one in force. Returns the
-    /// answer to the client, with the keys that take a restart.
+    /// Reads the configuration again; a wrong one leaves the old one in force. Returns the answer to
+    /// the client, with the keys that need a restart.
     fn reload(&mut self) -> Result<serde_json::Value> {
         let machine = self.control_loop.machine();
         let old = &machine.sockets.context;
@@ -206,30 +216,30 @@ impl RunningDaemon {
             MetricsPage::check(at)?;
         }
         if let Some(path) = &config.daemon.topology {
-            let checked = crate::host::check_sharing(path);
+            let checked = check_sharing(path);
             checked.map_err(|error| config.daemon.locate_error("topology", &error))?;
         }
         let is_named = context.args.policy.is_some();
         let policy = config.daemon.policy.clone().filter(|_| !is_named);
         let requested = machine.sockets.snapshot.requested_policy();
         if let Some(policy) = policy.filter(|policy| policy != requested) {
-            let setup = context.open_policy(&policy)?;
+            let setup = context.open_policy(&context.config.daemon, &policy)?;
             self.change_policy(setup);
         }
         let machine = self.control_loop.machine_mut();
         machine.live_mut().set_rules(rules);
         if !later.is_empty() {
-            tracing::warn!("{} holds after a restart", later.join(", "));
+            tracing::warn!("{} takes effect after a restart", later.join(", "));
         }
         Ok(serde_json::json!({ "after_restart": later }))
     }
 
     fn change_policy(&mut self, setup: PolicySetup) {
         let machine = self.control_loop.machine_mut();
-        if setup.requested == machine.sockets.snapshot.requested_policy() {
+        if setup.selection.requested == machine.sockets.snapshot.requested_policy() {
             return;
         }
-        self.selection = setup.selection();
+        self.selection = setup.selection;
         machine.sockets.snapshot.set_policy(&self.selection);
         let policy = machine.policy_by_program(setup.policy);
         self.control_loop.change_policy(policy);
@@ -257,7 +267,7 @@ struct ServiceNotifier {
 }
 
 impl ServiceNotifier {
-    fn notify_ready() -> Self {
+    fn begin() -> Self {
         notify(&[NotifyState::Ready]);
         Self {
             watchdog: sd_notify::watchdog_enabled(),
@@ -273,24 +283,10 @@ impl ServiceNotifier {
             self.notified = Instant::now();
         }
     }
-
-    fn notify_reloading(&self) {
-        if let Ok(now) = NotifyState::monotonic_usec_now() {
-            notify(&[NotifyState::Reloading, now]);
-        }
-    }
-
-    fn notify_reloaded(&self) {
-        notify(&[NotifyState::Ready]);
-    }
-
-    fn notify_stopping(&self) {
-        notify(&[NotifyState::Stopping]);
-    }
 }
 
 fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "the service manager was not told");
+        tracing::debug!(%error, "the service manager was not notified");
     }
 }

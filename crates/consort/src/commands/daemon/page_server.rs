@@ -14,18 +14,24 @@ use std::time::{Duration, Instant};
 
 /// Most connections at a time.
 const MOST: usize = 32;
-/// Descriptors of this process per connection: the others are for its work.
+
+/// Descriptors of this process per connection: the others are for managing.
 const DESCRIPTORS_PER_CONNECTION: u64 = 16;
+
 /// Longest request with its header, bytes.
 const MOST_BYTES: usize = 8 << 10;
+
 /// Longest time for a request to arrive, and again for its answer to be taken.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Time that a client gets to close after its answer, so that the answer is not lost with what else
-/// it has sent.
+
+/// Time that a client gets to close after its answer: a reset, which the kernel sends if unread bytes
+/// are left at the close, could destroy the answer.
 const FAREWELL: Duration = Duration::from_secs(1);
+
 /// Pause after a connection could not be accepted: the listener stays readable, and an error for
 /// lack of descriptors or memory passes.
 const PAUSE: Duration = Duration::from_millis(200);
+
 /// Most connections that are accepted, or pieces that are read of one, at a time.
 const MOST_AT_A_TIME: usize = 16;
 
@@ -69,8 +75,13 @@ impl PageServer {
     fn wait(&self) {
         let is_paused = self.paused_until.is_some_and(|end| Instant::now() < end);
         let listener = (!is_paused).then(|| PollFd::new(self.listener.as_fd(), PollFlags::POLLIN));
-        let peers = self.connections.iter();
-        let peers = peers.map(|c| PollFd::new(c.stream.as_fd(), c.awaits()));
+        let peers = self.connections.iter().map(|client| {
+            let awaited = match client.stage {
+                ExchangeStage::Reads(_) | ExchangeStage::Ends => PollFlags::POLLIN,
+                ExchangeStage::Writes(_) => PollFlags::POLLOUT,
+            };
+            PollFd::new(client.stream.as_fd(), awaited)
+        });
         let mut fds: Vec<PollFd<'_>> = listener.into_iter().chain(peers).collect();
         let is_idle = self.connections.is_empty() && !is_paused;
         let limit = match is_idle {
@@ -98,7 +109,18 @@ impl PageServer {
         self.paused_until = None;
         for _ in 0..MOST_AT_A_TIME {
             match self.listener.accept() {
-                Ok((stream, _)) => self.add_connection(stream, now),
+                Ok((stream, _)) if stream.set_nonblocking(true).is_ok() => {
+                    if self.connections.len() >= self.most {
+                        // The first is the one that was open longest.
+                        self.connections.remove(0);
+                    }
+                    self.connections.push(PageClient {
+                        stream,
+                        stage: ExchangeStage::Reads(Vec::new()),
+                        until: now + PATIENCE,
+                    });
+                }
+                Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 // The client has gone again, or a signal came.
                 Err(error)
@@ -116,21 +138,6 @@ impl PageServer {
             }
         }
     }
-
-    fn add_connection(&mut self, stream: TcpStream, now: Instant) {
-        if stream.set_nonblocking(true).is_err() {
-            return;
-        }
-        if self.connections.len() >= self.most {
-            // The first is the one that was open longest.
-            self.connections.remove(0);
-        }
-        self.connections.push(PageClient {
-            stream,
-            stage: ExchangeStage::Reads(Vec::new()),
-            until: now + PATIENCE,
-        });
-    }
 }
 
 /// One client.
@@ -143,23 +150,16 @@ struct PageClient {
 
 /// Progress of a connection.
 enum ExchangeStage {
-    /// The request is read; what has come of it.
+    /// The request is read; its bytes so far.
     Reads(Vec<u8>),
-    /// The answer is written; what is left of it.
+    /// The answer is written; its remaining bytes.
     Writes(Vec<u8>),
     /// The client may close.
     Ends,
 }
 
 impl PageClient {
-    fn awaits(&self) -> PollFlags {
-        match self.stage {
-            ExchangeStage::Reads(_) | ExchangeStage::Ends => PollFlags::POLLIN,
-            ExchangeStage::Writes(_) => PollFlags::POLLOUT,
-        }
-    }
-
-    /// Goes as far as is possible without waiting; returns false if the connection is over.
+    /// Advances as far as is possible without waiting; returns false if the connection is over.
     fn advance(&mut self, now: Instant, answer: impl Fn(&[u8]) -> Option<Vec<u8>>) -> bool {
         if now >= self.until {
             return false;
@@ -193,7 +193,7 @@ impl PageClient {
     }
 }
 
-/// Reads what has come, up to the longest request; returns false at the end of the stream.
+/// Reads the bytes that have arrived, up to the longest request; returns false at the end of the stream.
 fn read_into(stream: &mut TcpStream, request: &mut Vec<u8>) -> io::Result<bool> {
     let mut piece = [0; 1 << 10];
     for _ in 0..MOST_AT_A_TIME {

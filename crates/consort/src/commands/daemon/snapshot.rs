@@ -1,8 +1,8 @@
 //! State that the daemon reports: the last turn, as each user may see it.
 
 use super::hidden_names::HiddenNames;
-use crate::commands::manage::{PolicySelection, PolicySetup};
-use crate::own_cost::OwnCost;
+use crate::commands::manage::PolicySelection;
+use crate::report::OwnCost;
 use consort_core::plan::Fact;
 use consort_core::{
     ControlTurn, Observation, Placement, PuId, Signal, ThreadId, ThreadObservation, Throttle, Tier,
@@ -44,17 +44,14 @@ pub(crate) struct DaemonSnapshot {
 pub(super) struct DaemonTotals {
     /// Policy for programs that were given none of their own.
     pub(super) policy: String,
-    /// Plans that were made.
     pub(super) plans: u64,
     /// Number of times that threads were sent to another place.
     pub(super) moves: u64,
-    /// Number of nudges.
     pub(super) nudges: u64,
     /// Plans that were undone because progress fell.
     pub(super) undone: u64,
     /// CPU time of the daemon and its guardian, s.
     pub(super) own_cpu_s: f64,
-    /// Programs that are managed.
     pub(super) programs: u64,
     /// Their threads.
     pub(super) threads: u64,
@@ -65,15 +62,13 @@ pub(super) struct DaemonTotals {
 /// The JSON document of `consort status`. Keys are a contract: add, never rename.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct DaemonStatus {
-    /// The daemon's process.
     pub(crate) pid: u32,
-    /// Its version.
     pub(crate) version: String,
     /// Time since its start, s.
     pub(crate) uptime_s: f64,
     /// Policy for programs that were given none of their own.
     pub(crate) policy: String,
-    /// Policy that was asked for, or `auto`.
+    /// Policy that was requested, or `auto`.
     pub(crate) policy_requested: String,
     /// Reason for this policy.
     pub(crate) policy_reason: String,
@@ -81,11 +76,10 @@ pub(crate) struct DaemonStatus {
     pub(crate) tier: String,
     /// Length of the last quantum, ms.
     pub(crate) quantum_ms: f64,
-    /// Plans that were made.
     pub(crate) plans: u64,
     /// Number of times that threads were sent to another place.
     pub(crate) moves: u64,
-    /// Nudges: those that sent threads to another place, and those after they had drifted.
+    /// Nudges to another place, and back to a place after drifting.
     pub(crate) nudges: u64,
     /// Plans that were undone because progress fell.
     pub(crate) undone: u64,
@@ -95,31 +89,25 @@ pub(crate) struct DaemonStatus {
     pub(crate) own_cpu_share: f64,
     /// Cores, by package.
     pub(crate) cores: Vec<CoreLine>,
-    /// Programs that are managed.
     pub(crate) programs: Vec<ProgramLine>,
-    /// Their threads.
     pub(crate) threads: Vec<ThreadLine>,
     /// Warnings of what did not go as planned, the latest last.
     pub(crate) warnings: Vec<String>,
 }
 
-/// One core.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CoreLine {
-    /// Its package.
     pub(crate) package: u32,
-    /// Its PUs.
     pub(crate) pus: Vec<u32>,
 }
 
-/// One program.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ProgramLine {
     /// The process that stands for it.
     pub(crate) pid: u32,
     /// Its name, or the path of its control group.
     pub(crate) name: String,
-    /// Its policy where it was given one.
+    /// Its policy, if it was given one.
     pub(crate) policy: Option<String>,
     /// Threads that are there.
     pub(crate) threads: usize,
@@ -128,27 +116,23 @@ pub(crate) struct ProgramLine {
 /// One thread in the last quantum.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ThreadLine {
-    /// Kernel thread id.
     pub(crate) tid: u32,
-    /// Process.
     pub(crate) pid: u32,
     /// The process that stands for its program.
     pub(crate) program: u32,
-    /// Name.
     pub(crate) name: String,
     /// Share of one PU, 0 to 1.
     pub(crate) cpu_share: f64,
     /// Class of its work: `fp`, `int`, `memory`, `mixed`, `unknown`, `blocked` or `idle`.
     pub(crate) class: String,
-    /// Share of floating point in what it executes, 0 to 1; estimated where sampled.
+    /// Share of floating point in its instructions, 0 to 1; estimated if sampled.
     pub(crate) fp_usage: Option<f64>,
-    /// Share of its CPU time behind loads, 0 to 1; estimated where sampled.
+    /// Share of its CPU time behind loads, 0 to 1; estimated if sampled.
     pub(crate) memory_stall: Option<f64>,
-    /// Its cycles by component, as shares; empty where nothing tells.
+    /// Its cycles by component, as shares; empty if they are not known.
     pub(crate) stack: BTreeMap<String, f64>,
-    /// PU on which it was seen last; none where that is not known.
+    /// PU on which it was seen last; `None` if that is not known.
     pub(crate) last_pu: Option<u32>,
-    /// True for a thread that is managed.
     pub(crate) managed: bool,
     /// PUs that the plan lets it use, as a CPU list.
     pub(crate) cpus: String,
@@ -156,16 +140,14 @@ pub(crate) struct ThreadLine {
     /// periods in which it did; `None` if none did.
     #[serde(default)]
     pub(crate) throttled: Option<Throttle>,
-    /// Rule by which they were chosen; empty where the plan gives none.
+    /// Rule by which the PUs were chosen; empty if the plan gives none.
     pub(crate) chosen: String,
 }
 
 /// The JSON document of `consort explain`. Keys are a contract: add, never rename.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ThreadExplanation {
-    /// Kernel thread id.
     pub(crate) tid: u32,
-    /// Name.
     pub(crate) name: String,
     /// The process that stands for its program.
     pub(crate) program: u32,
@@ -185,7 +167,7 @@ pub(crate) struct ThreadExplanation {
 
 impl DaemonSnapshot {
     /// State before the first turn.
-    pub(crate) fn new(setup: &PolicySetup) -> Self {
+    pub(crate) fn new(selection: &PolicySelection) -> Self {
         let mut snapshot = Self {
             begun: Instant::now(),
             requested: String::new(),
@@ -197,17 +179,16 @@ impl DaemonSnapshot {
             moves: 0,
             nudges: 0,
             undone: 0,
-            quantum_ms: 1e3 * setup.interval.as_secs_f64(),
+            quantum_ms: 1e3 * selection.interval.as_secs_f64(),
             turn: None,
             programs: Vec::new(),
             cores: Vec::new(),
             warnings: Vec::new(),
         };
-        snapshot.set_policy(&setup.selection());
+        snapshot.set_policy(selection);
         snapshot
     }
 
-    /// The policy as it was asked for.
     pub(crate) fn requested_policy(&self) -> &str {
         &self.requested
     }
@@ -229,7 +210,11 @@ impl DaemonSnapshot {
         (tier, topology): (Tier, &Topology),
         (undone, guardian): (u64, u32),
     ) {
-        self.cores = core_lines(topology);
+        let cores = topology.cores().iter().map(|core| CoreLine {
+            package: topology.packages()[core.package].key,
+            pus: core.pus.iter().map(|pu| pu.0).collect(),
+        });
+        self.cores = cores.collect();
         self.plans += 1;
         self.moves += turn.enacted.moved.len() as u64;
         self.nudges += turn.enacted.nudged.len() as u64;
@@ -295,7 +280,7 @@ impl DaemonSnapshot {
             cores: self.cores.clone(),
             programs: self.program_lines(&sight, &threads),
             threads,
-            // They name threads of anybody.
+            // They name threads of other users too.
             warnings: if peer.is_master() {
                 self.warnings.clone()
             } else {
@@ -451,14 +436,6 @@ fn stack(thread: &ThreadObservation) -> BTreeMap<String, f64> {
     components
         .map(|component| (component.name.to_string(), component.share))
         .collect()
-}
-
-fn core_lines(topology: &Topology) -> Vec<CoreLine> {
-    let cores = topology.cores().iter().map(|core| CoreLine {
-        package: topology.packages()[core.package].key,
-        pus: core.pus.iter().map(|pu| pu.0).collect(),
-    });
-    cores.collect()
 }
 
 fn placement(turn: &ControlTurn, thread: &ThreadObservation) -> String {

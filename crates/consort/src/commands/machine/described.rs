@@ -1,12 +1,11 @@
 //! A described machine: the same report as of a live one, and the description itself.
 
-use super::report::{MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, core_types, domain_rows};
-use super::{sheet, tree};
-use crate::cli::{MachineArgs, OutputFormat};
-use crate::descriptions;
+use super::{
+    MachineArgs, MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, core_types, domain_rows, sheet,
+};
 use crate::failure::bad_input;
-use crate::output;
-use crate::table_file;
+use crate::output::file::write_list;
+use crate::{descriptions, output};
 use anyhow::Result;
 use consort_core::{PuSet, SignalOffers, Tier};
 use consort_linux::cookies::CookieStatus;
@@ -29,42 +28,25 @@ struct DescribedReport<'a> {
 
 pub(super) fn print(args: &MachineArgs) -> Result<()> {
     let chip = descriptions::chip(&args.machine)?;
-    let offers = offers(chip.spec())?;
+    let pmu = SimulatedPmu::new(chip.spec(), &PmuRequest::default(), 0).map_err(bad_input)?;
     let facts = chip.topology().facts();
-    table_file::write_list(args.list_out.out.as_deref(), PU_COLUMNS, &facts)?;
-    let mut out = output::stdout();
-    match args.format {
-        OutputFormat::Json => {
-            let report = report(&chip, &offers);
-            let description = chip.spec();
-            let document = DescribedReport {
-                report,
-                description,
-            };
-            output::write_json(&mut out, &document)
-        }
-        OutputFormat::Csv => output::write_csv(&mut out, PU_COLUMNS, &facts),
-        OutputFormat::Table => Ok(output::print_text(&mut out, &describe(&chip, &offers))?),
-    }
-}
-
-/// Returns the signals that samples of this machine's PMU have.
-fn offers(spec: &MachineSpec) -> Result<SignalOffers> {
-    let pmu = SimulatedPmu::new(spec, &PmuRequest::default(), 0).map_err(bad_input)?;
-    Ok(pmu.offers().clone())
-}
-
-fn describe(chip: &Chip, offers: &SignalOffers) -> String {
-    let spec = chip.spec();
-    let mut lines = vec![format!("{}: {}", spec.name, spec.title)];
-    lines.extend(tree::draw(chip));
-    lines.push(String::new());
-    lines.extend(sheet::lines(chip));
-    let drawn: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let tiers = output::table(TIER_COLUMNS, &tiers(offers));
-    let events = sheet::events(spec);
-    let sources = output::sources(&spec.sources);
-    format!("{drawn}\n{events}\n{tiers}\n{sources}")
+    write_list(args.list_out.out.as_deref(), PU_COLUMNS, &facts)?;
+    let document = DescribedReport {
+        report: report(&chip, pmu.offers()),
+        description: chip.spec(),
+    };
+    output::print(args.format, PU_COLUMNS, &facts, &document, || {
+        let spec = chip.spec();
+        let mut lines = vec![format!("{}: {}", spec.name, spec.title)];
+        lines.extend(sheet::draw_tree(&chip));
+        lines.push(String::new());
+        lines.extend(sheet::lines(&chip));
+        let drawn: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let tiers = output::table(TIER_COLUMNS, &document.report.tiers);
+        let events = sheet::events(spec);
+        let sources = output::sources(&spec.sources);
+        format!("{drawn}\n{events}\n{tiers}\n{sources}")
+    })
 }
 
 fn report(chip: &Chip, offers: &SignalOffers) -> MachineReport {
@@ -72,7 +54,9 @@ fn report(chip: &Chip, offers: &SignalOffers) -> MachineReport {
     let best = offers.iter().map(|(_, tier)| tier).max();
     MachineReport {
         tier: best.unwrap_or(Tier::Proc).to_string(),
-        tiers: tiers(offers),
+        tiers: { Tier::ALL.into_iter().rev() }
+            .map(|tier| tier_row(tier, offers))
+            .collect(),
         packages: topology.packages().len(),
         nodes: topology.nodes().len(),
         cores: topology.cores().len(),
@@ -117,24 +101,16 @@ fn report(chip: &Chip, offers: &SignalOffers) -> MachineReport {
     }
 }
 
-/// Every tier, richest first.
-fn tiers(offers: &SignalOffers) -> Vec<TierRow> {
-    let tiers = Tier::ALL.into_iter().rev();
-    tiers.map(|tier| tier_row(tier, offers)).collect()
-}
-
 fn tier_row(tier: Tier, offers: &SignalOffers) -> TierRow {
     let of_tier = offers.iter().filter(|(_, from)| *from == tier);
     let signals: Vec<&'static str> = of_tier.map(|(signal, _)| signal.name()).collect();
     let available = !signals.is_empty();
     let reason = match (tier, available) {
         (Tier::Counters, true) => "simulated: the events of the description",
-        (Tier::Counters, false) => "simulated: the description has no events that tell of a signal",
-        (Tier::Software, _) => "simulated: what the operating system counts, exact",
+        (Tier::Counters, false) => "simulated: the description has no events that give a signal",
+        (Tier::Software, _) => "simulated: counts of the operating system, exact",
         (Tier::Sampling, _) => "simulated programs have no instructions to sample",
-        (Tier::Proc, _) => {
-            "simulated threads are not in /proc; the software tier has what it tells"
-        }
+        (Tier::Proc, _) => "simulated threads are not in /proc; the software tier has its signals",
     };
     TierRow {
         name: tier.name(),

@@ -1,45 +1,41 @@
-//! The machine that this runs on.
+//! The machine that this runs on, and the check of its events.
 
-use super::report::{
-    FACILITY_COLUMNS, FacilityRow, MachineReport, OWNER_COLUMNS, PU_COLUMNS, TIER_COLUMNS, TierRow,
-    core_types, domain_rows,
+use super::{
+    FACILITY_COLUMNS, FacilityRow, MachineArgs, MachineReport, OWNER_COLUMNS, PU_COLUMNS,
+    TIER_COLUMNS, TierRow, core_types, domain_rows,
 };
-use crate::cli::{MachineArgs, OutputFormat};
-use crate::output;
-use crate::table_file;
+use crate::commands::manage::{detect_host, emulate_asymmetry};
+use crate::output::file::write_list;
+use crate::output::{self, OutputColumn, number, or_dash, percent, text};
 use anyhow::Result;
+use consort_kernels::counted::LOOPS;
 use consort_linux::cgroup::CpuLimit;
-use consort_linux::counters::TierStatus;
+use consort_linux::counters::{CheckKernel, EventVerdict, ExpectedCounts, TierStatus, check};
 use consort_linux::enforce::EnactChoice;
 use consort_linux::live::Host;
 use consort_linux::topology::draw;
+use serde::Serialize;
 use std::process::ExitCode;
 
 pub(super) fn execute(args: &MachineArgs) -> Result<ExitCode> {
-    let host = crate::host::discover_host(args.topology.as_deref())?;
-    let host = crate::host::emulate_asymmetry(host, args.emulate_asymmetry.as_ref())?;
+    let host = detect_host(args.topology.as_deref())?;
+    let host = emulate_asymmetry(host, args.emulate_asymmetry.as_ref())?;
     if args.check {
-        return crate::commands::check::execute(args, &host);
+        return check_events(args, &host);
     }
     let facts = host.discovery.topology.facts();
-    table_file::write_list(args.list_out.out.as_deref(), PU_COLUMNS, &facts)?;
-    let mut out = output::stdout();
-    match args.format {
-        OutputFormat::Json => output::write_json(&mut out, &report(&host))?,
-        OutputFormat::Csv => output::write_csv(&mut out, PU_COLUMNS, &facts)?,
-        OutputFormat::Table => output::print_text(&mut out, &describe(&host))?,
-    }
+    write_list(args.list_out.out.as_deref(), PU_COLUMNS, &facts)?;
+    output::print(args.format, PU_COLUMNS, &facts, &report(&host), || {
+        describe(&host)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn describe(host: &Host) -> String {
     let mut lines = draw(&host.discovery.topology);
-    lines.extend(
-        host.discovery
-            .notes
-            .iter()
-            .map(|note| format!("note: {note}")),
-    );
+    for note in &host.discovery.notes {
+        lines.push(format!("note: {note}"));
+    }
     if let Some(hypervisor) = &host.discovery.hypervisor {
         lines.push(format!("hypervisor: {}", hypervisor.name));
     }
@@ -138,4 +134,83 @@ fn tier_row(status: &TierStatus) -> TierRow {
         reason: status.reason.clone(),
         signals: status.signals.iter().map(|signal| signal.name()).collect(),
     }
+}
+
+/// One row of the check of events.
+#[derive(Serialize)]
+struct EventCheckRow {
+    event: String,
+    kernel: String,
+    expected: Option<f64>,
+    measured: Option<f64>,
+    relative_error: Option<f64>,
+    /// `ok`, `wrong` or `skipped`.
+    verdict: &'static str,
+    /// Reason why it is wrong or was skipped; `None` if `ok`.
+    reason: Option<String>,
+}
+
+const CHECK_COLUMNS: &[OutputColumn<EventCheckRow>] = &[
+    text("event", |r| r.event.clone()),
+    text("kernel", |r| r.kernel.clone()),
+    number("expected", |r| or_dash(r.expected, |v| format!("{v:.0}"))),
+    number("measured", |r| or_dash(r.measured, |v| format!("{v:.0}"))),
+    number("error %", |r| or_dash(r.relative_error, |e| percent(e, 2))),
+    text("verdict", |r| r.verdict.to_owned()),
+    text("why", |r| r.reason.clone().unwrap_or_default()),
+];
+
+/// Compares every event with kernels of known counts; exit code 1 if an event is wrong, because its
+/// tier must not be trusted then.
+fn check_events(args: &MachineArgs, host: &Host) -> Result<ExitCode> {
+    let runs: Vec<_> = LOOPS.iter().map(|l| move |n: u64| _ = l.run(n)).collect();
+    let counts: Vec<_> = LOOPS
+        .iter()
+        .map(|counted| {
+            move |iterations: u64| {
+                let known = counted.counts(iterations);
+                ExpectedCounts {
+                    instructions: known.instructions,
+                    fp_ops: known.fp_ops,
+                    fp_scalar_instructions: known.fp_scalar_instructions,
+                    fp_packed_instructions: known.fp_packed_instructions,
+                    branches: known.branches,
+                }
+            }
+        })
+        .collect();
+    let kernels: Vec<CheckKernel<'_>> = LOOPS
+        .iter()
+        .zip(runs.iter().zip(&counts))
+        .map(|(counted, (run, counts))| CheckKernel {
+            name: counted.name,
+            run,
+            counts,
+        })
+        .collect();
+    let mut rows = Vec::new();
+    for row in check(&host.root, host.event_file().as_ref(), &kernels) {
+        let (verdict, reason) = match row.verdict {
+            EventVerdict::Ok => ("ok", None),
+            EventVerdict::Wrong(why) => ("wrong", Some(why)),
+            EventVerdict::Skipped(why) => ("skipped", Some(why)),
+        };
+        rows.push(EventCheckRow {
+            event: row.event,
+            kernel: row.kernel,
+            expected: row.expected,
+            measured: row.measured,
+            relative_error: row.relative_error,
+            verdict,
+            reason,
+        });
+    }
+    output::print_list(
+        args.list_out.out.as_deref(),
+        args.format,
+        CHECK_COLUMNS,
+        &rows,
+    )?;
+    let wrong = rows.iter().any(|row| row.verdict == "wrong");
+    Ok(ExitCode::from(u8::from(wrong)))
 }

@@ -1,24 +1,81 @@
-//! `consort machine`: this processor or a described one, and what can be seen of threads on it.
+//! `consort machine`: this processor or a described one, and what Consort can observe on it.
 
-mod caches;
 mod described;
-mod list;
 mod live;
 mod probe;
-mod report;
 mod sheet;
-mod tree;
 
-use crate::cli::{LIVE, MachineArgs, MachineTask};
+use crate::options::{LIVE, ListOut};
+use crate::output::{self, OutputColumn, OutputFormat, number, text};
+use crate::{descriptions, values};
 use anyhow::Result;
+use clap::{Args, Subcommand};
+use consort_core::topology::{Domain, PuFacts};
+use consort_core::{PuSet, Topology};
+use consort_linux::cgroup::CpuLimit;
+use consort_linux::cookies::CookieStatus;
+use consort_linux::energy::EnergyStatus;
+use consort_linux::enforce::EnactorStatus;
+use consort_linux::owners::PlacementOwner;
+use consort_linux::pause::PauseSupport;
+use consort_linux::topology::core_type_members;
+use probe::ProbeArgs;
+use serde::Serialize;
+use std::path::PathBuf;
 use std::process::ExitCode;
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct MachineArgs {
+    #[command(subcommand)]
+    pub(crate) task: Option<MachineTask>,
+    #[command(flatten)]
+    pub(crate) list_out: ListOut,
+    /// Output format; csv lists the PUs
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: OutputFormat,
+    /// Described machine instead of this one: NAME or FILE.toml, either with `:smt=N,memory=NODE+NODE,prefetch=off`; or `live`
+    #[arg(long, value_name = "MACHINE", default_value = LIVE, add = values::machines_and_live())]
+    pub(crate) machine: String,
+    /// List the described machines
+    #[arg(long, conflicts_with_all = ["machine", "check"])]
+    pub(crate) list: bool,
+    /// PUs that count as large cores, all others as small, as in `run`
+    #[arg(long, value_name = "PUS", conflicts_with_all = ["machine", "list"])]
+    pub(crate) emulate_asymmetry: Option<PuSet>,
+    /// Run built-in kernels under every event and compare the counts with the known ones
+    #[arg(long, conflicts_with = "machine")]
+    pub(crate) check: bool,
+    /// Take the cores and caches that PUs share from FILE, as `consort machine probe --write` makes it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "list"])]
+    pub(crate) topology: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MachineTask {
+    /// Measure which PUs share a core, a level 2 cache or an LLC domain, in case a hypervisor hides it
+    #[command(after_help = "Example: consort machine probe --write cores.toml && \
+                            consort run --topology cores.toml -- ./solver input")]
+    Probe(ProbeArgs),
+}
 
 pub(crate) fn execute(args: &MachineArgs) -> Result<ExitCode> {
     if let Some(MachineTask::Probe(args)) = &args.task {
         return probe::execute(args);
     }
     if args.list {
-        list::print(args)?;
+        let mut rows = Vec::new();
+        for name in descriptions::machines() {
+            let (chip, origin) = descriptions::full_chip(&name)?;
+            rows.push(MachineRow {
+                title: chip.spec().title.clone(),
+                cores: chip.topology().cores().len(),
+                pus: chip.topology().pus().len(),
+                name,
+                origin,
+            });
+        }
+        output::print_list(args.list_out.out.as_deref(), args.format, MACHINES, &rows)?;
     } else if args.machine != LIVE {
         described::print(args)?;
     } else {
@@ -26,3 +83,143 @@ pub(crate) fn execute(args: &MachineArgs) -> Result<ExitCode> {
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// The JSON document of `consort machine`. Keys are a contract: add, never rename.
+#[derive(Serialize)]
+struct MachineReport {
+    tier: String,
+    tiers: Vec<TierRow>,
+    packages: usize,
+    nodes: usize,
+    cores: usize,
+    pus: usize,
+    smt: usize,
+    llc_domains: Vec<DomainRow>,
+    /// Level 2 caches; empty if the kernel shows none.
+    l2_domains: Vec<DomainRow>,
+    core_types: Vec<CoreTypeRow>,
+    counters: Vec<String>,
+    hypervisor: Option<String>,
+    hidden_topology: bool,
+    allowed_pus: PuSet,
+    /// Online PUs that the kernel does not balance.
+    isolated: PuSet,
+    /// Online PUs that the kernel interrupts by no tick while one thread runs there.
+    nohz_full: PuSet,
+    /// Limit of CPU time that holds Consort's own control group most often; `None` if none is set.
+    cpu_limit: Option<CpuLimit>,
+    notes: Vec<String>,
+    /// State of the energy counters.
+    energy: EnergyStatus,
+    /// Enactors, which keep threads in their places, each with its state.
+    enactors: Vec<EnactorStatus>,
+    /// State of core scheduling, which keeps cores to the threads that plans seat on them.
+    cookies: CookieStatus,
+    /// Mechanisms that pause programs, best first, each with its state.
+    pausing: Vec<PauseSupport>,
+    /// Other programs that place threads, and the effect that each has on Consort.
+    owners: Vec<PlacementOwner>,
+}
+
+/// A facility, or why it is missing.
+struct FacilityRow {
+    name: String,
+    available: bool,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct TierRow {
+    name: &'static str,
+    available: bool,
+    reason: String,
+    signals: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct DomainRow {
+    id: u32,
+    pus: PuSet,
+    size_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct CoreTypeRow {
+    name: String,
+    capacity: u32,
+    cores: usize,
+    pus: PuSet,
+}
+
+const PU_COLUMNS: &[OutputColumn<PuFacts>] = &[
+    number("pu", |f| f.pu.to_string()),
+    number("core", |f| f.core.to_string()),
+    number("llc", |f| f.llc.to_string()),
+    number("node", |f| f.node.to_string()),
+    number("package", |f| f.package.to_string()),
+    number("core type", |f| f.core_type.to_string()),
+];
+
+const TIER_COLUMNS: &[OutputColumn<TierRow>] = &[
+    text("tier", |t| t.name.to_owned()),
+    text("available", |t| yes_or_no(t.available)),
+    text("why", |t| t.reason.clone()),
+];
+
+const FACILITY_COLUMNS: &[OutputColumn<FacilityRow>] = &[
+    text("facility", |f| f.name.clone()),
+    text("available", |f| yes_or_no(f.available)),
+    text("why", |f| f.reason.clone()),
+];
+
+fn yes_or_no(is_available: bool) -> String {
+    if is_available { "yes" } else { "no" }.to_owned()
+}
+
+const OWNER_COLUMNS: &[OutputColumn<PlacementOwner>] = &[
+    text("also places threads", |o| o.name.clone()),
+    text("effect", |o| o.effect.clone()),
+];
+
+fn core_types(topology: &Topology) -> Vec<CoreTypeRow> {
+    let cores_in = |pus: &PuSet| {
+        let cores = topology.cores().iter();
+        cores
+            .filter(|core| core.pus.iter().all(|pu| pus.contains(*pu)))
+            .count()
+    };
+    let members = core_type_members(topology).into_iter();
+    let rows = members.map(|(kind, pus)| CoreTypeRow {
+        name: kind.name.clone(),
+        capacity: kind.capacity,
+        cores: cores_in(&pus),
+        pus,
+    });
+    rows.collect()
+}
+
+fn domain_rows(domains: &[Domain]) -> Vec<DomainRow> {
+    let row = |domain: &Domain| DomainRow {
+        id: domain.key,
+        pus: domain.pus.clone(),
+        size_bytes: domain.size_bytes,
+    };
+    domains.iter().map(row).collect()
+}
+
+#[derive(Serialize)]
+struct MachineRow {
+    name: String,
+    title: String,
+    cores: usize,
+    pus: usize,
+    origin: String,
+}
+
+const MACHINES: &[OutputColumn<MachineRow>] = &[
+    text("name", |r| r.name.clone()),
+    text("title", |r| r.title.clone()),
+    number("cores", |r| r.cores.to_string()),
+    number("pus", |r| r.pus.to_string()),
+    text("origin", |r| r.origin.clone()),
+];

@@ -1,12 +1,140 @@
-//! The numbers of a described machine: cores, caches, memory, interconnect, power, PMU.
+//! A described machine in words: as a tree, and the numbers of its cores, caches, memory and PMU.
+//!
+//! ```text
+//! 1 package, 1 node, 1 LLC domain, 6 L2 domains, 12 cores, 12 PUs
+//! package 0 > node 0
+//!   LLC 0, 4 MiB, 12 ns
+//!     4 x L2 256 KiB, 8 cycles > 1 big core {1 PU}: 0-3
+//!     2 x L2 512 KiB, 10 cycles > 4 small cores {1 PU}: 4-11
+//! ```
+//!
+//! Equal neighbours are one entry; an only child stands behind its parent. The PUs of a core have
+//! neighbouring numbers.
 
-use super::caches::{self, capacity, cycles, owner};
-use super::report::{CoreTypeRow, core_types};
-use super::tree::count;
-use crate::output::{self, OutputColumn, text};
-use consort_sim::chip::Chip;
-use consort_sim::machine::{CoreSpec, MachineSpec, MemorySpec, NumaSpec, PmuEventSpec, UnitSpec};
+use super::{CoreTypeRow, core_types};
+use crate::output::{self, OutputColumn, count, text};
+use consort_core::topology::Domain;
+use consort_core::{PuId, PuSet};
+use consort_sim::chip::{Chip, PuPlace};
+use consort_sim::machine::{
+    CacheSpec, CoreSpec, MachineSpec, MemorySpec, NumaSpec, PmuEventSpec, Scope, UnitSpec,
+};
 use serde::Serialize;
+
+pub(super) fn draw_tree(chip: &Chip) -> Vec<String> {
+    let topology = chip.topology();
+    let domains = chip.domains();
+    let counts = [
+        (domains.packages, "package"),
+        (domains.nodes, "node"),
+        (domains.llcs, "LLC domain"),
+        (topology.l2s().len(), "L2 domain"),
+        (domains.cores, "core"),
+        (chip.places().len(), "PU"),
+    ];
+    let counts = counts.iter().filter(|(n, _)| *n > 0);
+    let counts: Vec<String> = counts.map(|(n, what)| count(*n, what)).collect();
+    let mut lines = vec![counts.join(", ")];
+    for package in topology.packages() {
+        let heading = format!("package {}", package.key);
+        let nodes: Vec<&Domain> = domains_within(topology.nodes(), package).collect();
+        if let [node] = nodes[..] {
+            lines.push(format!("{heading} > node {}", node.key));
+            lines.extend(llcs(chip, node, "  "));
+            continue;
+        }
+        lines.push(heading);
+        for node in nodes {
+            lines.push(format!("  node {}", node.key));
+            lines.extend(llcs(chip, node, "    "));
+        }
+    }
+    lines
+}
+
+/// The domains that lie in another.
+fn domains_within<'a>(
+    domains: &'a [Domain],
+    around: &'a Domain,
+) -> impl Iterator<Item = &'a Domain> {
+    let inside = |domain: &&Domain| domain.pus.is_subset(&around.pus);
+    domains.iter().filter(inside)
+}
+
+fn llcs(chip: &Chip, node: &Domain, indent: &str) -> Vec<String> {
+    let latency_ns = chip.spec().llc.latency_ns;
+    let mut lines = Vec::new();
+    for llc in domains_within(chip.topology().llcs(), node) {
+        let key = llc.key;
+        let heading = match chip.llc_kib(key as usize) {
+            0.0 => format!("{indent}cores without an LLC ({key})"),
+            kib => format!("{indent}LLC {key}, {}, {latency_ns} ns", capacity(kib)),
+        };
+        let groups = groups(chip, llc);
+        let runs: Vec<&[L2Cluster]> = groups.chunk_by(|a, b| a.shape == b.shape).collect();
+        if let [run] = runs[..] {
+            lines.push(format!("{heading} > {}", run_text(chip, run)));
+            continue;
+        }
+        lines.push(heading);
+        let runs = runs.into_iter().map(|run| run_text(chip, run));
+        lines.extend(runs.map(|run| format!("{indent}  {run}")));
+    }
+    lines
+}
+
+/// The cores that share an L2.
+struct L2Cluster {
+    shape: L2ClusterShape,
+    pus: PuSet,
+}
+
+/// Shape that equal groups have in common.
+#[derive(Clone, Copy, PartialEq)]
+struct L2ClusterShape {
+    core_type: usize,
+    cores: usize,
+    pus: usize,
+}
+
+/// The groups of an LLC domain, in order.
+fn groups(chip: &Chip, llc: &Domain) -> Vec<L2Cluster> {
+    let places: Vec<(PuId, PuPlace)> = llc
+        .pus
+        .iter()
+        .map(|pu| (pu, chip.places()[pu.0 as usize]))
+        .collect();
+    let groups = places.chunk_by(|(_, a), (_, b)| a.l2 == b.l2);
+    let cluster = |places: &[(PuId, PuPlace)]| L2Cluster {
+        shape: L2ClusterShape {
+            core_type: places[0].1.core_type,
+            cores: places.chunk_by(|(_, a), (_, b)| a.core == b.core).count(),
+            pus: places.len(),
+        },
+        pus: places.iter().map(|(pu, _)| *pu).collect(),
+    };
+    groups.map(cluster).collect()
+}
+
+/// `4 x L2 256 KiB, 8 cycles > 1 big core {1 PU}: 0-3`; without an L2, `4 x big core {1 PU}: 0-3`.
+fn run_text(chip: &Chip, run: &[L2Cluster]) -> String {
+    let shape = run[0].shape;
+    let core = &chip.core_types()[shape.core_type];
+    let mut name = chip.topology().core_types()[shape.core_type].name.clone();
+    if !name.ends_with("core") {
+        name += " core";
+    }
+    let ways = count(shape.pus / shape.cores, "PU");
+    let pus = run.iter().fold(PuSet::new(), |all, g| all.union(&g.pus));
+    let Some(l2) = &core.l2 else {
+        let cores = run.len() * shape.cores;
+        return format!("{cores} x {name} {{{ways}}}: {pus}");
+    };
+    let (size, latency) = (capacity(l2.size_kib), cycles(l2.latency_cycles));
+    let cores = count(shape.cores, &name);
+    let n = run.len();
+    format!("{n} x L2 {size}, {latency} > {cores} {{{ways}}}: {pus}")
+}
 
 /// Returns the word for a value in machine files.
 fn word<T: Serialize>(value: T) -> String {
@@ -19,7 +147,7 @@ pub(super) fn lines(chip: &Chip) -> Vec<String> {
     let mut lines: Vec<String> = core_types(chip.topology())
         .iter()
         .zip(chip.core_types())
-        .flat_map(|(row, core)| core_type(row, core))
+        .flat_map(|(row, core)| core_type_lines(row, core))
         .collect();
     let link = &spec.interconnect;
     let (kind, bandwidth) = (word(link.kind), link.bandwidth_gb_s);
@@ -30,7 +158,7 @@ pub(super) fn lines(chip: &Chip) -> Vec<String> {
     lines.push(memory(&spec.memory));
     lines.extend(spec.numa.as_ref().map(numa));
     let static_w = spec.uncore_power.static_w;
-    lines.push(format!("power beside the cores: {static_w} W per package"));
+    lines.push(format!("power of the rest: {static_w} W per package"));
     let (slice_ms, switch) = (spec.os.slice_ms, spec.os.switch_cycles);
     lines.push(format!(
         "operating system: slices of {slice_ms} ms, {switch} cycles per switch"
@@ -39,15 +167,21 @@ pub(super) fn lines(chip: &Chip) -> Vec<String> {
     lines
 }
 
-fn core_type(row: &CoreTypeRow, core: &CoreSpec) -> Vec<String> {
+fn core_type_lines(row: &CoreTypeRow, core: &CoreSpec) -> Vec<String> {
     let (name, capacity, pus) = (&row.name, row.capacity, &row.pus);
     let cores = count(row.cores, "core");
-    let heading = format!("core type {name}: {cores}, capacity {capacity}, PUs {pus}");
+    let mut lines = vec![format!(
+        "core type {name}: {cores}, capacity {capacity}, PUs {pus}"
+    )];
+    let l1s = [("L1I", &core.l1i), ("L1D", &core.l1d)];
+    let l1s = l1s.map(|(name, cache)| cache_line(name, cache, owner(cache.per)));
+    let l2 = core.l2.as_ref();
+    let l2 = l2.map(|l2| cache_line("L2", l2, "per L2 domain"));
     let mut details = vec![pipeline(core), units(core)];
-    details.extend(caches::lines(core));
+    details.extend(l1s.into_iter().chain(l2));
     details.push(power(core));
-    let details = details.into_iter().map(|detail| format!("  {detail}"));
-    std::iter::once(heading).chain(details).collect()
+    lines.extend(details.iter().map(|detail| format!("  {detail}")));
+    lines
 }
 
 fn pipeline(core: &CoreSpec) -> String {
@@ -148,4 +282,41 @@ const EVENT_COLUMNS: &[OutputColumn<PmuEventSpec>] = &[
 /// The events of the PMU as a table.
 pub(super) fn events(spec: &MachineSpec) -> String {
     output::table(EVENT_COLUMNS, &spec.pmu.events)
+}
+
+/// A capacity in the largest unit that it fills.
+fn capacity(size_kib: f64) -> String {
+    if size_kib >= 1024.0 {
+        return format!("{} MiB", size_kib / 1024.0);
+    }
+    format!("{size_kib} KiB")
+}
+
+fn cache_line(name: &str, cache: &CacheSpec, scope: &str) -> String {
+    let (size, ways) = (capacity(cache.size_kib), cache.ways);
+    let latency = cycles(cache.latency_cycles);
+    format!("{name} {size} {scope}, {ways}-way, {latency}")
+}
+
+fn cycles(n: f64) -> String {
+    format!("{n} cycle{}", if n == 1.0 { "" } else { "s" })
+}
+
+fn owner(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Pu => "per PU",
+        Scope::Core => "per core",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capacities_have_the_largest_unit_that_they_fill() {
+        assert_eq!(capacity(32.0), "32 KiB");
+        assert_eq!(capacity(1024.0), "1 MiB");
+        assert_eq!(capacity(1536.0), "1.5 MiB");
+    }
 }

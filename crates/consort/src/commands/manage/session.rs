@@ -1,62 +1,62 @@
 //! Managing threads until nothing is left of them, and the report of it.
 
-use super::setup::{PolicySelection, PolicySetup};
-use crate::cli::ManageArgs;
+use super::{ManageArgs, NONE, PolicySelection, PolicySetup};
 use crate::config::RunConfig;
-use crate::own_cost::OwnCost;
 use crate::progress::{ProgressLine, ProgressVisibility};
-use crate::report::{
-    AsymmetryReport, GroupReport, QuantumLength, ReportBuilder, RunEnd, RunReport, SamplingCounts,
-};
+use crate::report::{AsymmetryReport, OwnCost, ReportBuilder, RunEnd, RunReport};
 use anyhow::{Result, anyhow};
 use consort_core::policy::Wishes;
-use consort_core::{ControlLoop, ControlTurn, Machine};
+use consort_core::{ControlLoop, Machine};
 use consort_data::recording::RecordingWriter;
-use consort_linux::group::{Demands, GroupTerms};
-use consort_linux::live::{
-    FollowOutcome, Follower, GroupMachine, LiveRunOutcome, RecordedMeasures, SettledTerms,
-};
+use consort_linux::group::Demands;
+use consort_linux::live::{FollowOutcome, Follower, GroupMachine, RecordedMeasures, SettledTerms};
 use std::cell::RefCell;
 use std::time::Duration;
 
-/// Reason for a policy that another run has named.
-const WHY: &str = "as a later run of the group asked";
-
 /// Settings that hold for the whole run.
 pub(crate) struct ManageSession<'a> {
-    /// Arguments about managing.
     pub(crate) args: &'a ManageArgs,
-    /// Defaults from the configuration.
     pub(crate) config: &'a RunConfig,
     /// Condition under which the line of progress is shown.
     pub(crate) line: ProgressVisibility,
-    /// True where the managed command writes to stderr instead of stdout.
+    /// True if the managed command writes to stderr instead of stdout.
     pub(crate) stdout_taken: bool,
-    /// Recorder of what is seen and done; none where nothing is recorded.
+    /// Recorder of observations and plans; `None` if nothing is recorded.
     pub(crate) recorder: RefCell<Option<RecordingWriter>>,
 }
 
 impl ManageSession<'_> {
     /// Follows the leader of a group, or leads it in the end.
     pub(crate) fn follow(&self, follower: Follower) -> Result<RunReport> {
-        match follower.follow()? {
-            FollowOutcome::Ended(finished) => Ok(self.follower_report(*finished)),
-            FollowOutcome::Leads(machine, terms) => {
-                let setup = self.group_setup(&terms, &machine);
-                self.manage(setup?, *machine)
+        let (machine, terms) = match follower.follow()? {
+            FollowOutcome::Leads(machine, terms) => (machine, terms),
+            FollowOutcome::Ended(outcome) => {
+                // This run has managed nothing itself.
+                let policy = outcome.group.as_ref().map(|group| group.policy.clone());
+                let policy = policy.unwrap_or_default();
+                return Ok(ReportBuilder::default().report(RunEnd {
+                    policy: policy.clone(),
+                    policy_requested: policy,
+                    policy_reason: "as the group's leader has it".to_owned(),
+                    dry_run: self.args.dry_run,
+                    interval: Duration::ZERO,
+                    asymmetry: None,
+                    own: OwnCost::measure(None),
+                    undone: 0,
+                    inconclusive: 0,
+                    outcome: *outcome,
+                }));
             }
-        }
-    }
-
-    /// The group's policy, made for this machine. It was made before by the old leader, so it can
-    /// be made again, unless a file that it names is gone; then nothing is placed any more.
-    fn group_setup(&self, terms: &GroupTerms, machine: &GroupMachine) -> Result<PolicySetup> {
-        let (topology, offers) = (machine.topology(), machine.offers());
-        let interval = Duration::from_millis(terms.interval_ms);
-        let made = |policy: &str| {
-            PolicySetup::for_group(self.args, self.config, policy, interval, topology, offers)
         };
-        made(&terms.policy).or_else(|_| made("none"))
+        let (topology, offers) = (machine.topology(), machine.offers());
+        let open = |policy: &str| {
+            PolicySetup::for_policy(self.args, self.config, policy.to_owned(), topology, offers)
+        };
+        // The old leader has opened the policy, so it can be opened again unless a file that it names
+        // has disappeared. Then nothing is placed any more.
+        let mut setup = open(&terms.policy).or_else(|_| open(NONE))?;
+        setup.selection.interval = Duration::from_millis(terms.interval_ms);
+        self.manage(setup, *machine)
     }
 
     /// Manages to the end.
@@ -69,49 +69,62 @@ impl ManageSession<'_> {
         if records {
             machine.grant_wishes(Wishes::for_recording());
         }
-        let mut chosen = setup.selection();
+        let mut chosen = setup.selection;
         machine.live_mut().set_watch(chosen.watch(records));
         let mut control_loop = ControlLoop::new(machine, setup.policy, setup.backoff, setup.seed);
-        let mut ledger = ReportBuilder::default();
-        let mut progress = self.progress(&chosen.policy);
+        let mut builder = ReportBuilder::default();
+        let mut progress = ProgressLine::new(self.line, self.stdout_taken, &chosen.policy);
         while let Some(turn) = control_loop.run_turn()? {
-            ledger.add(&turn);
-            self.record(&turn, &mut ledger);
+            builder.add(&turn);
+            // A recording that cannot be continued must not disturb the managed programs.
+            if let Some(recorder) = self.recorder.borrow_mut().as_mut()
+                && let Err(error) = recorder.add(&turn)
+            {
+                builder.warn(format!("{error}; what was recorded before can be replayed"));
+            }
             progress.show(&turn);
+            let mut is_changed = false;
             if let Some(policy) = chosen.choose_again(control_loop.machine())? {
                 control_loop.change_policy(policy);
-                progress.set_policy(&chosen.policy);
-                control_loop
-                    .machine_mut()
-                    .live_mut()
-                    .set_watch(chosen.watch(records));
+                is_changed = true;
             }
             if let Some(other) = self.settle_terms(&mut control_loop, &chosen) {
-                progress.set_policy(&other.policy);
                 chosen = other;
-                control_loop
-                    .machine_mut()
-                    .live_mut()
-                    .set_watch(chosen.watch(records));
+                is_changed = true;
+            }
+            if is_changed {
+                progress.set_policy(&chosen.policy);
+                let live = control_loop.machine_mut().live_mut();
+                live.set_watch(chosen.watch(records));
             }
         }
         progress.end();
-        self.end_recording(&mut ledger);
-        let (undone, not_held) = (
+        match self.recorder.take().map(RecordingWriter::finish) {
+            None | Some(Ok(Some(_))) => {}
+            Some(Ok(None)) => builder.warn("nothing was recorded".to_owned()),
+            Some(Err(error)) => builder.warn(error.to_string()),
+        }
+        let (undone, inconclusive) = (
             control_loop.undone_plans(),
             control_loop.inconclusive_plans(),
         );
-        let own = OwnCost::measure(Some(control_loop.machine().live().guardian_pid()));
-        let asymmetry = self.asymmetry(control_loop.machine());
-        let finished = control_loop.into_machine().finish();
-        Ok(ledger.report(RunEnd {
+        let machine = control_loop.into_machine();
+        // Before the machine ends, and the guardian with it.
+        let own = OwnCost::measure(Some(machine.live().guardian_pid()));
+        let emulated = self.args.emulate_asymmetry.is_some();
+        let asymmetry =
+            AsymmetryReport::from_topology(machine.topology(), machine.offers(), emulated);
+        Ok(builder.report(RunEnd {
             policy: chosen.policy,
             policy_requested: chosen.requested,
             policy_reason: chosen.why,
+            dry_run: self.args.dry_run,
+            interval: chosen.interval,
             asymmetry,
+            own,
             undone,
-            not_held,
-            ..self.ending(finished, chosen.interval, &own)
+            inconclusive,
+            outcome: machine.finish(),
         }))
     }
 
@@ -123,42 +136,39 @@ impl ManageSession<'_> {
         chosen: &PolicySelection,
     ) -> Option<PolicySelection> {
         let demands = control_loop.machine().proposal()?.clone();
-        let made = self.resolve_terms(control_loop.machine(), chosen, &demands);
-        let (settled, setup) = match made {
-            Ok(made) => made,
+        let resolved = self.resolve_terms(control_loop.machine(), chosen, &demands);
+        let (settled, setup) = match resolved {
+            Ok(resolved) => resolved,
             Err(error) => {
-                let why = format!("it cannot run as was asked for: {error:#}");
+                let why = format!("it cannot run with the requested settings: {error:#}");
                 control_loop.machine_mut().settle_terms(Err(why));
                 return None;
             }
         };
-        let other = setup
-            .as_ref()
-            .map_or_else(|| chosen.clone(), PolicySetup::selection);
         let interval = settled.interval;
         control_loop.machine_mut().settle_terms(Ok(settled));
+        let mut other = chosen.clone();
         if let Some(setup) = setup {
+            other = setup.selection;
             control_loop.change_policy(setup.policy);
         }
-        Some(PolicySelection { interval, ..other })
+        other.interval = interval;
+        Some(other)
     }
 
-    /// The terms with what is demanded, and the policy if that is another.
+    /// The terms with the demands, and the policy if it changes.
     fn resolve_terms(
         &self,
         machine: &GroupMachine,
         chosen: &PolicySelection,
         demands: &Demands,
     ) -> Result<(SettledTerms, Option<PolicySetup>)> {
-        let fresh = |path| demands.profile.as_deref() == Some(path);
         let known = machine.terms().and_then(|terms| terms.profile.as_deref());
-        let brought = demands
-            .profile
-            .as_deref()
-            .filter(|_| !known.is_some_and(fresh));
+        let profile = demands.profile.as_deref();
+        let brought = profile.filter(|path| known != Some(path));
         let recorded = brought.map(RecordedMeasures::read).transpose()?;
         let setup = self.setup_for(machine, chosen, demands, recorded.as_ref())?;
-        let usual = setup.as_ref().map(|setup| setup.interval);
+        let usual = setup.as_ref().map(|setup| setup.selection.interval);
         let requested = demands.interval_ms.map(Duration::from_millis);
         let settled = SettledTerms {
             policy: demands.policy.clone().unwrap_or(chosen.requested.clone()),
@@ -192,87 +202,9 @@ impl ManageSession<'_> {
             ..self.args.clone()
         };
         let topology = machine.topology();
-        let setup = PolicySetup::for_policy(&args, self.config, policy.clone(), topology, &offers)?;
-        let why = WHY.to_owned();
-        Ok(Some(PolicySetup { why, ..setup }))
-    }
-
-    /// A recording that cannot go on does not disturb what is managed.
-    fn record(&self, turn: &ControlTurn, ledger: &mut ReportBuilder) {
-        if let Some(recorder) = self.recorder.borrow_mut().as_mut()
-            && let Err(error) = recorder.add(turn)
-        {
-            ledger.warn(format!("{error}; what was recorded before can be replayed"));
-        }
-    }
-
-    fn end_recording(&self, ledger: &mut ReportBuilder) {
-        match self.recorder.take().map(RecordingWriter::finish) {
-            None | Some(Ok(Some(_))) => {}
-            Some(Ok(None)) => ledger.warn("nothing was recorded".to_owned()),
-            Some(Err(error)) => ledger.warn(error.to_string()),
-        }
-    }
-
-    /// The report of a run that has managed nothing itself.
-    fn follower_report(&self, finished: LiveRunOutcome) -> RunReport {
-        let policy = finished.group.as_ref().map(|group| group.policy.clone());
-        let policy = policy.unwrap_or_default();
-        let own = OwnCost::measure(None);
-        ReportBuilder::default().report(RunEnd {
-            policy: policy.clone(),
-            policy_requested: policy,
-            policy_reason: "as the group's leader has it".to_owned(),
-            ..self.ending(finished, Duration::ZERO, &own)
-        })
-    }
-
-    fn ending(&self, finished: LiveRunOutcome, requested: Duration, own: &OwnCost) -> RunEnd {
-        let mut warnings = finished.warnings;
-        let group = finished.group.map(GroupReport::from);
-        warnings.extend(group.as_ref().and_then(GroupReport::warning));
-        RunEnd {
-            tier: finished.tier,
-            policy: String::new(),
-            policy_requested: String::new(),
-            policy_reason: String::new(),
-            dry_run: self.args.dry_run,
-            duration_s: finished.duration_s,
-            quantum: QuantumLength {
-                asked_ms: 1e3 * requested.as_secs_f64(),
-                mean_ms: finished.quantum_ms,
-            },
-            asymmetry: None,
-            group,
-            exit_code: i32::from(finished.exit_code),
-            unseen: finished.short_lived,
-            own_cpu_s: own.cpu_s,
-            sampling_s: finished.sampling_s,
-            events_s: finished.events_s,
-            switch_ns: finished.switch_ns,
-            managed_cpu_s: finished.managed_cpu_s,
-            peak_rss_kib: own.peak_rss_kib,
-            sampling: SamplingCounts {
-                samples: finished.samples.samples,
-                decoded: finished.samples.decoded,
-                lost: finished.samples.lost,
-            },
-            programs: finished.programs,
-            pauses: finished.pauses,
-            held: finished.held,
-            undone: 0,
-            not_held: 0,
-            restored: finished.restored,
-            warnings,
-        }
-    }
-
-    fn progress(&self, policy: &str) -> ProgressLine {
-        ProgressLine::new(self.line, self.stdout_taken, policy)
-    }
-
-    fn asymmetry(&self, machine: &GroupMachine) -> Option<AsymmetryReport> {
-        let emulated = self.args.emulate_asymmetry.is_some();
-        AsymmetryReport::from_topology(machine.topology(), machine.offers(), emulated)
+        let mut setup =
+            PolicySetup::for_policy(&args, self.config, policy.clone(), topology, &offers)?;
+        "as a later run of the group requested".clone_into(&mut setup.selection.why);
+        Ok(Some(setup))
     }
 }

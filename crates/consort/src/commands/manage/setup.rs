@@ -1,11 +1,10 @@
-//! Decisions of `consort run` before anything is started: the policy, its quantum, its seed.
+//! Decisions before anything is started: the policy, its model, quantum and seed.
 
-use super::NONE;
-use super::models::{self, SYMBIOTIC};
-use crate::cli::ManageArgs;
-use crate::config::{ConsortConfig, RunConfig};
-use crate::failure::bad_input;
-use anyhow::Result;
+use super::{ManageArgs, NONE};
+use crate::config::{self, ConsortConfig, RunConfig};
+use crate::failure::{bad_input, error_chain};
+use anyhow::{Context, Result};
+use consort_core::model::InterferenceModel;
 use consort_core::policy::{Policy, PolicyError, PolicyForm, PolicySpec};
 use consort_core::{AUTO, Backoff, Machine, SignalOffers, Topology, choose_policy, policies};
 use consort_linux::live::WatchRate;
@@ -16,35 +15,32 @@ use std::time::Duration;
 /// A fall of progress below this share of what it was is put down to the plan.
 const TOLERATED_FALL: f64 = 0.05;
 
-/// Everything that was decided before anything is started.
+/// The policy that uses interference models.
+const SYMBIOTIC: &str = "symbiotic";
+/// Its option for the model.
+const MODEL_OPTION: &str = "model";
+
+/// Everything that is decided before anything is started.
 pub(crate) struct PolicySetup {
-    pub(crate) spec: PolicySpec,
-    pub(crate) requested: String,
-    /// The model that was named beside the policy.
-    pub(crate) model: Option<PathBuf>,
-    pub(crate) why: String,
-    pub(crate) interval: Duration,
+    pub(crate) selection: PolicySelection,
     pub(crate) seed: u64,
     pub(crate) backoff: Backoff,
     pub(crate) policy: Box<dyn Policy>,
-    /// The machine for which everything was decided.
-    pub(crate) topology: Topology,
-    /// The rate at which programs are to be watched; `None` if it follows from the policy.
-    pub(super) watch: Option<WatchRate>,
 }
 
-/// Decisions as a report tells them.
+/// The decisions that a report shows, and that are made again when the usable CPUs change.
 #[derive(Clone, Debug)]
 pub(crate) struct PolicySelection {
     pub(crate) policy: String,
     pub(crate) requested: String,
     pub(crate) why: String,
     pub(crate) interval: Duration,
-    /// The model that was named beside the policy.
-    pub(crate) model: Option<PathBuf>,
+    /// The model that was named in addition to the policy.
+    model: Option<PathBuf>,
     /// The machine for which the choice was made.
-    pub(crate) topology: Topology,
-    pub(super) watch: Option<WatchRate>,
+    topology: Topology,
+    /// The rate at which programs are to be watched; `None` if it follows from the policy.
+    watch: Option<WatchRate>,
 }
 
 impl PolicySelection {
@@ -58,6 +54,11 @@ impl PolicySelection {
             WatchRate::Full
         };
         self.watch.unwrap_or(usual)
+    }
+
+    /// Returns true if threads are never placed: without a policy, whatever CPUs come and go.
+    pub(crate) fn is_watch_only(&self) -> bool {
+        self.policy == NONE && !is_auto(&self.requested)
     }
 
     /// Chooses again if the choice was left to Consort and the usable CPUs are others than those
@@ -88,24 +89,6 @@ impl PolicySelection {
 }
 
 impl PolicySetup {
-    /// Returns the decisions as a report tells them.
-    pub(crate) fn selection(&self) -> PolicySelection {
-        PolicySelection {
-            policy: self.spec.name.clone(),
-            requested: self.requested.clone(),
-            why: self.why.clone(),
-            interval: self.interval,
-            model: self.model.clone(),
-            topology: self.topology.clone(),
-            watch: self.watch,
-        }
-    }
-
-    /// Returns true if threads are never placed: without a policy, whatever CPUs come and go.
-    pub(crate) fn is_watch_only(&self) -> bool {
-        self.spec.name == NONE && !is_auto(&self.requested)
-    }
-
     pub(crate) fn new(
         args: &ManageArgs,
         config: &RunConfig,
@@ -119,19 +102,6 @@ impl PolicySetup {
         let requested = args.policy.clone();
         let requested = requested.unwrap_or_else(|| AUTO.to_owned());
         Self::for_policy(args, config, requested, topology, offers)
-    }
-
-    /// Sets up a run that takes the lead of a group, whose policy and quantum are settled.
-    pub(crate) fn for_group(
-        args: &ManageArgs,
-        config: &RunConfig,
-        policy: &str,
-        interval: Duration,
-        topology: &Topology,
-        offers: &SignalOffers,
-    ) -> Result<Self> {
-        let setup = Self::for_policy(args, config, policy.to_owned(), topology, offers)?;
-        Ok(Self { interval, ..setup })
     }
 
     pub(crate) fn for_policy(
@@ -149,43 +119,38 @@ impl PolicySetup {
         let interval = args.interval.or(config.interval);
         let back_off = !args.no_back_off && config.back_off.unwrap_or(true);
         Ok(Self {
-            interval: interval.unwrap_or(Duration::from_millis(own_ms)),
+            selection: PolicySelection {
+                policy: spec.name,
+                requested,
+                why,
+                interval: interval.unwrap_or(Duration::from_millis(own_ms)),
+                model: args.model.clone(),
+                topology: topology.clone(),
+                watch: args.watch.or(config.watch),
+            },
             policy,
-            spec,
-            requested,
-            model: args.model.clone(),
-            why,
             seed: args.seed.or(config.seed).unwrap_or(1),
             backoff: if back_off {
                 Backoff::new(TOLERATED_FALL)
             } else {
                 Backoff::off()
             },
-            topology: topology.clone(),
-            watch: args.watch.or(config.watch),
         })
     }
 
-    /// Chooses again where a tier that was there could not be set up for this command.
-    pub(crate) fn rechoose_for_machine(self, machine: &impl Machine) -> Result<Self> {
-        if !is_auto(&self.requested) {
-            return Ok(self);
+    /// Chooses again, because a tier that the host offers may not have been set up for this command.
+    pub(crate) fn rechoose_for_machine(mut self, machine: &impl Machine) -> Result<Self> {
+        let selection = &mut self.selection;
+        if is_auto(&selection.requested) {
+            let (topology, offers) = (machine.topology(), machine.offers());
+            let model = selection.model.as_deref();
+            let (spec, why) = resolve(&selection.requested, model, topology, offers)?;
+            let spec = without_foreign_options(spec);
+            self.policy = policies::open(topology, offers, &spec).map_err(unfed_error)?;
+            selection.topology = topology.clone();
+            (selection.policy, selection.why) = (spec.name, why);
         }
-        let (spec, why) = resolve(
-            &self.requested,
-            self.model.as_deref(),
-            machine.topology(),
-            machine.offers(),
-        )?;
-        let spec = without_foreign_options(spec);
-        Ok(Self {
-            policy: policies::open(machine.topology(), machine.offers(), &spec)
-                .map_err(unfed_error)?,
-            topology: machine.topology().clone(),
-            spec,
-            why,
-            ..self
-        })
+        Ok(self)
     }
 }
 
@@ -202,7 +167,7 @@ fn without_foreign_options(spec: PolicySpec) -> PolicySpec {
     PolicySpec { options, ..spec }
 }
 
-/// The policy to use and why: the one asked for, or the best that can be fed here.
+/// The policy to use and the reason: the requested one, or the best that has its signals here.
 fn resolve(
     text: &str,
     model: Option<&Path>,
@@ -210,24 +175,25 @@ fn resolve(
     offers: &SignalOffers,
 ) -> Result<(PolicySpec, String)> {
     let mut spec: PolicySpec = text.parse().map_err(bad_input)?;
+    let mut why = "as asked".to_owned();
     if spec.name == AUTO {
-        return resolve_auto(spec, model, topology, offers);
-    }
-    if let Some(model) = model {
-        models::set_model_option(&mut spec, model)?;
+        why = resolve_auto(&mut spec, model, topology, offers)?;
+    } else if let Some(model) = model {
+        set_model_option(&mut spec, model)?;
     }
     spec.attach(consort_describe::input::read_if_file)
         .map_err(bad_input)?;
-    Ok((spec, "as asked".to_owned()))
+    Ok((spec, why))
 }
 
+/// Names the best policy in `spec`, with a model that fits; returns the reason for it.
 fn resolve_auto(
-    mut spec: PolicySpec,
+    spec: &mut PolicySpec,
     model: Option<&Path>,
     topology: &Topology,
     offers: &SignalOffers,
-) -> Result<(PolicySpec, String)> {
-    let found = models::find(model, offers)?;
+) -> Result<String> {
+    let found = find_model(model, offers)?;
     let fitting = found
         .fitting
         .as_ref()
@@ -239,15 +205,17 @@ fn resolve_auto(
         why.push_str(", at a low rate unless --watch says otherwise");
     }
     match found.fitting.filter(|_| spec.name == SYMBIOTIC) {
-        Some(path) => models::set_model_option(&mut spec, &path)?,
-        None => why = models::append_refusals(why, &found.refused),
+        Some(path) => set_model_option(spec, &path)?,
+        None => {
+            for refused in &found.refused {
+                why = format!("{why}; {refused}");
+            }
+        }
     }
-    spec.attach(consort_describe::input::read_if_file)
-        .map_err(bad_input)?;
-    Ok((spec, why))
+    Ok(why)
 }
 
-/// Points the error to `consort machine`, which says what keeps a signal away.
+/// Points the error to `consort machine`, which shows what keeps a signal away.
 fn unfed_error(error: PolicyError) -> anyhow::Error {
     match error {
         PolicyError::Unfed { ref needs, .. } => {
@@ -268,19 +236,84 @@ pub(crate) fn check_policies(config: &ConsortConfig) -> Result<()> {
     let tables = [("run", &config.run), ("daemon", &config.daemon)];
     let named = tables
         .into_iter()
-        .filter_map(|(table, of)| Some((table, of.policy.as_ref()?)));
+        .filter_map(|(table, values)| Some((table, values.policy.as_ref()?)));
     let entries = config.manage.iter();
     let assigned = entries.filter_map(|entry| Some(("[[manage]]", entry.policy.as_ref()?)));
     for (table, policy) in named.chain(assigned) {
         let spec: PolicySpec = policy
             .parse()
             .map_err(|error| bad_input(format!("{table}: {error}")))?;
-        let known = spec.name == AUTO || policies::find(&spec.name).is_ok();
-        if let (false, Err(error)) = (known, policies::find(&spec.name)) {
-            return Err(bad_input(format!("{table}: {error}")));
+        if spec.name != AUTO {
+            policies::find(&spec.name).map_err(|error| bad_input(format!("{table}: {error}")))?;
         }
     }
     Ok(())
+}
+
+/// Result of looking for a model.
+#[derive(Debug, Default)]
+struct ModelSearch {
+    /// The first that fits.
+    fitting: Option<PathBuf>,
+    /// Reasons why those before it do not, one sentence each.
+    refused: Vec<String>,
+}
+
+/// Looks for a model that fits: the named one, or else `*.toml` in `models` of the folders of
+/// configuration, by name. A named one that is no model is an error; one that does not fit is not.
+fn find_model(named: Option<&Path>, offers: &SignalOffers) -> Result<ModelSearch> {
+    let mut found = ModelSearch::default();
+    if let Some(path) = named {
+        let model = read_model(path)
+            .map_err(|error| bad_input(format!("--model: {}", error_chain(&error))))?;
+        match model.check_fit(offers.machine(), offers.stack()) {
+            Ok(()) => found.fitting = Some(path.to_owned()),
+            Err(misfit) => found.refused.push(misfit.to_string()),
+        }
+        return Ok(found);
+    }
+    let folders = config::folders();
+    for path in { folders.iter() }.flat_map(|folder| config::toml_files(&folder.join("models"))) {
+        let model = read_model(&path);
+        match model.and_then(|model| Ok(model.check_fit(offers.machine(), offers.stack())?)) {
+            Ok(()) => {
+                found.fitting = Some(path);
+                break;
+            }
+            Err(error) => found.refused.push(error_chain(&error)),
+        }
+    }
+    Ok(found)
+}
+
+/// Gives the policy a model; only one policy takes one, and only once.
+fn set_model_option(spec: &mut PolicySpec, model: &Path) -> Result<()> {
+    if spec.name != SYMBIOTIC {
+        let name = &spec.name;
+        return Err(bad_input(format!(
+            "--model is for the policy {SYMBIOTIC} and for auto; {name} takes no model"
+        )));
+    }
+    let path = model.display().to_string();
+    if let Some(other) = spec.options.get(MODEL_OPTION) {
+        return Err(bad_input(format!(
+            "both --model {path} and {MODEL_OPTION}={other} are given; give one"
+        )));
+    }
+    // A bare name is that of a model that comes with Consort.
+    let path = match consort_describe::input::is_path(&path) {
+        true => path,
+        false => format!("./{path}"),
+    };
+    spec.options.insert(MODEL_OPTION.to_owned(), path);
+    Ok(())
+}
+
+fn read_model(path: &Path) -> Result<InterferenceModel> {
+    let origin = path.display().to_string();
+    let text = consort_describe::input::read_text(path)
+        .with_context(|| format!("cannot read {origin}"))?;
+    Ok(InterferenceModel::parse(&text, &origin)?)
 }
 
 #[cfg(test)]
@@ -290,7 +323,7 @@ mod tests {
     use consort_core::{EnactmentReport, Observation, Plan, Signal, Tier};
     use std::convert::Infallible;
 
-    /// A machine that is never asked to do anything.
+    /// A machine that does nothing.
     struct Still(Topology, SignalOffers);
 
     impl Machine for Still {
@@ -361,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_the_first_choice_do_not_stop_the_second() {
+    fn foreign_options_do_not_stop_second_choice() {
         let kept = |text: &str| without_foreign_options(text.parse().unwrap()).options.len();
         assert_eq!(kept("workover:margin=0.1"), 1);
         assert_eq!(kept("none:margin=0.1"), 0);

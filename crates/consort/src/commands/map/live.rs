@@ -1,11 +1,11 @@
-//! Mappings of commands on this machine: the arguments, and the result as `consort map` has it.
+//! Mappings of commands on this machine.
 
-use super::mappings::{MappingChoice, parse_mappings};
-use super::{MappingFindings, duration_notice, misplaced_option, thresholds};
-use crate::cli::MapArgs;
-use crate::commands::manage::enact_config;
+use super::{
+    MapArgs, MappingChoice, MappingFindings, duration_notice, misplaced_option, parse_mappings,
+};
+use crate::commands::manage::{detect_host, enact_config};
 use crate::failure::{bad_input, say};
-use crate::{host, progress};
+use crate::progress;
 use anyhow::Result;
 use consort_host::LiveHost;
 use consort_host::mapping::{MappingRun, MappingSession};
@@ -25,7 +25,7 @@ pub(super) fn run_mappings(args: &MapArgs) -> Result<MappingFindings> {
         return Err(misplaced_option("there is nothing to run", wanted));
     }
     let commands = parse_commands(&args.command)?;
-    let host = host::discover_host(None)?;
+    let host = detect_host(None)?;
     let threads = match args.threads.len() {
         0 => vec![1; commands.len()],
         given if given == commands.len() => args.threads.clone(),
@@ -63,7 +63,7 @@ pub(super) fn run_mappings(args: &MapArgs) -> Result<MappingFindings> {
         session.mappings.clone(),
         results.table,
         names.zip(results.alone).collect(),
-        &thresholds(args),
+        &args.thresholds(),
         &session.uncounted_reason(),
     );
     Ok(MappingFindings {
@@ -76,12 +76,12 @@ pub(super) fn run_mappings(args: &MapArgs) -> Result<MappingFindings> {
     })
 }
 
-/// Runs everything, and announces before and between how much it is and how long it will take.
+/// Runs everything; announces the number of runs before, and their estimated time when it is known.
 fn run_all(session: &MappingSession) -> Result<(Vec<MappingRun>, Vec<Vec<MappingRun>>)> {
     let (commands, mappings) = (session.commands.len(), session.mappings.len());
     say(&format!(
         "map: each of {commands} programs once alone, then all under {mappings} mappings, {} times \
-         each; how long that takes is told when they have run alone",
+         each; an estimate of the time follows when they have run alone",
         session.runs,
     ));
     let meter = progress::start_meter("programs alone and mappings");
@@ -108,7 +108,13 @@ fn parse_commands(texts: &[String]) -> Result<Vec<Vec<String>>> {
                 "--command: it is empty; name a program and its arguments",
             ));
         };
-        if !is_executable(program) {
+        let can_run = |path: &Path| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
+        let folders = std::env::var_os("PATH").unwrap_or_default();
+        let is_executable = match program.contains('/') {
+            true => can_run(Path::new(program)),
+            false => std::env::split_paths(&folders).any(|folder| can_run(&folder.join(program))),
+        };
+        if !is_executable {
             return Err(bad_input(format!(
                 "--command '{text}': there is no program {program} that can be executed; \
                  name one in PATH or give its path"
@@ -119,15 +125,6 @@ fn parse_commands(texts: &[String]) -> Result<Vec<Vec<String>>> {
     Ok(commands)
 }
 
-fn is_executable(program: &str) -> bool {
-    let can_run = |path: &Path| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
-    if program.contains('/') {
-        return can_run(Path::new(program));
-    }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).any(|folder| can_run(&folder.join(program)))
-}
-
 /// Returns a short name for each command: its program's, with a number if several have the same.
 fn command_names(commands: &[Vec<String>]) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
@@ -136,14 +133,15 @@ fn command_names(commands: &[Vec<String>]) -> Vec<String> {
         let name = path.and_then(Path::file_name);
         files.push(name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()));
     }
-    let numbered = |(i, name): (usize, &String)| {
+    let mut names = Vec::new();
+    for (i, name) in files.iter().enumerate() {
         let count = |files: &[String]| files.iter().filter(|other| *other == name).count();
-        match count(&files) {
+        names.push(match count(&files) {
             1 => name.clone(),
             _ => format!("{name}#{}", count(&files[..=i])),
-        }
-    };
-    files.iter().enumerate().map(numbered).collect()
+        });
+    }
+    names
 }
 
 #[cfg(test)]

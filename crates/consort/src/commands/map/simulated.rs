@@ -1,18 +1,17 @@
 //! Mappings on a simulated machine.
 
-use super::mappings::{MappingChoice, parse_mappings};
-use super::{MappingFindings, duration_notice, misplaced_option, thresholds};
-use crate::cli::MapArgs;
+use super::{
+    MapArgs, MappingChoice, MappingFindings, duration_notice, misplaced_option, parse_mappings,
+};
 use crate::commands::compare::refusal;
+use crate::descriptions;
 use crate::failure::say;
-use crate::{descriptions, progress};
 use anyhow::Result;
 use consort_experiment::mapping::{MappingSweep, NamedMapping, characterise};
-use consort_experiment::{ExperimentContext, Scale, StageProgress};
-use consort_experiment::{ExperimentError, NOT_MODELLED};
+use consort_experiment::{ExperimentContext, ExperimentError, NOT_MODELLED};
 use consort_lab::mapping::Analysis;
 use consort_sim::workload::Workload;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 pub(super) fn simulate_mappings(args: &MapArgs) -> Result<MappingFindings> {
     let text = args.workload.as_deref().ok_or_else(|| {
@@ -27,9 +26,11 @@ pub(super) fn simulate_mappings(args: &MapArgs) -> Result<MappingFindings> {
         .map(|e| e.threads as usize)
         .collect();
     let (mappings, count) = parse_mappings(&args.mappings, args.bound, chip.topology(), &threads)?;
-    let held = mappings
-        .iter()
-        .map(|mapping| named_mapping(mapping, &args.os));
+    let held = mappings.iter().map(|mapping| match mapping {
+        MappingChoice::Os => NamedMapping::from_os(&args.os),
+        MappingChoice::Scheme(scheme) => NamedMapping::from_scheme(*scheme, &args.os),
+        MappingChoice::Fixed(mapping) => NamedMapping::from_mapping(mapping, &args.os),
+    });
     let held: Vec<NamedMapping> = held.collect::<Result<_, _>>().map_err(refusal)?;
     let sweep = MappingSweep {
         chip,
@@ -39,7 +40,12 @@ pub(super) fn simulate_mappings(args: &MapArgs) -> Result<MappingFindings> {
         times: args.times,
         runs: args.runs as usize,
     };
-    let (analysis, notes) = measure(args, &sweep).map_err(refusal)?;
+    let measured = args
+        .jobs
+        .run_experiment("runs", args.seed, false, |context| {
+            measure(args, &sweep, context)
+        });
+    let (analysis, notes) = measured.map_err(refusal)?;
     Ok(MappingFindings {
         machine: descriptions::label(&args.machine, &sweep.chip.spec().name),
         workload: sweep.workloads[0].text.clone(),
@@ -50,74 +56,49 @@ pub(super) fn simulate_mappings(args: &MapArgs) -> Result<MappingFindings> {
     })
 }
 
-/// Time for all mappings on this host, from the time that a program alone has taken, s.
-fn estimate_s(args: &MapArgs, sweep: &MappingSweep, alone: Duration) -> f64 {
-    let programs = sweep.workloads[0].entries.len() as u32 * sweep.times;
-    let runs = (sweep.held.len() * sweep.runs).div_ceil(args.jobs.workers().get());
-    (alone * programs * runs as u32).as_secs_f64()
-}
-
-fn named_mapping(mapping: &MappingChoice, os: &str) -> Result<NamedMapping, ExperimentError> {
-    match mapping {
-        MappingChoice::Os => NamedMapping::from_os(os),
-        MappingChoice::Scheme(scheme) => NamedMapping::from_scheme(*scheme, os),
-        MappingChoice::Fixed(mapping) => NamedMapping::from_mapping(mapping, os),
-    }
-}
-
-/// The analysis, and what was given up.
+/// The analysis, and the runs that were given up.
 fn measure(
     args: &MapArgs,
     sweep: &MappingSweep,
+    context: &ExperimentContext<'_>,
 ) -> Result<(Analysis, Vec<String>), ExperimentError> {
-    let progress = progress::start_meter("runs");
-    let report_progress = |at: StageProgress| progress.set_done(at.done, at.total);
-    let context = ExperimentContext::new(
-        args.seed,
-        Scale::Full,
-        args.jobs.workers(),
-        &report_progress,
-    );
-    let programs = kinds(&sweep.workloads[0]);
+    let programs = distinct_programs(&sweep.workloads[0]);
     let begin = Instant::now();
-    let alone = characterise(&sweep.chip, &programs.entries, sweep.alone_s, &context)?;
-    say(&duration_notice(estimate_s(
-        args,
-        sweep,
-        begin.elapsed() / programs.entries.len().max(1) as u32,
-    )));
-    let measured = sweep.measure(&context)?;
-    progress.finish();
+    let alone = characterise(&sweep.chip, &programs.entries, sweep.alone_s, context)?;
+    // All mappings on this host, estimated by the mean time that a program alone has taken.
+    let each = begin.elapsed() / programs.entries.len().max(1) as u32;
+    let instances = sweep.workloads[0].entries.len() as u32 * sweep.times;
+    let runs = (sweep.held.len() * sweep.runs).div_ceil(args.jobs.workers().get());
+    say(&duration_notice(
+        (each * instances * runs as u32).as_secs_f64(),
+    ));
+    let measured = sweep.measure(context)?;
     let names = programs.entries.iter().map(|entry| entry.name.clone());
     let mappings = sweep.held.iter().map(|held| held.name().to_owned());
+    let unmodelled: Vec<String> = { NOT_MODELLED.iter() }
+        .map(|(what, why)| format!("{what} ({why})"))
+        .collect();
     let analysis = Analysis::new(
         mappings.collect(),
         measured.table(),
         names.zip(alone).collect(),
-        &thresholds(args),
-        &unmodelled_reason(),
+        &args.thresholds(),
+        &format!("the simulation does not model {}", unmodelled.join(", ")),
     );
     Ok((analysis, measured.given_up))
 }
 
 /// One instance of each program: copies are alike.
-fn kinds(workload: &Workload) -> Workload {
-    let mut kinds = workload.clone();
-    let like = |a: &consort_sim::workload::ProgramInstance,
-                b: &consort_sim::workload::ProgramInstance| {
-        a.program.name == b.program.name && a.threads == b.threads
-    };
-    let entries = &workload.entries;
-    let first = |i: usize| !entries[..i].iter().any(|e| like(e, &entries[i]));
-    let firsts = (0..entries.len()).filter(|&i| first(i));
-    kinds.entries = firsts.map(|i| entries[i].clone()).collect();
-    kinds
-}
-
-fn unmodelled_reason() -> String {
-    let what = NOT_MODELLED
-        .iter()
-        .map(|(what, why)| format!("{what} ({why})"));
-    let all: Vec<String> = what.collect();
-    format!("the simulation does not model {}", all.join(", "))
+fn distinct_programs(workload: &Workload) -> Workload {
+    let mut distinct = workload.clone();
+    distinct.entries.clear();
+    for entry in &workload.entries {
+        let is_copy = distinct.entries.iter().any(|known| {
+            known.program.name == entry.program.name && known.threads == entry.threads
+        });
+        if !is_copy {
+            distinct.entries.push(entry.clone());
+        }
+    }
+    distinct
 }

@@ -30,15 +30,15 @@ pub(super) const COLUMNS: &[OutputColumn<ProfileFigure>] = &[
 /// Figures one per row, as measures of a program; half widths of intervals end in `_ci95`.
 pub(super) fn table(program: &str, figures: &[ProfileFigure]) -> Table {
     let mut rows = LongRows::default();
-    let of = RowOwner {
+    let owner = RowOwner {
         case: "profile",
         program: Some(program),
         ..RowOwner::default()
     };
     for figure in figures {
         let unit = Some(figure.unit).filter(|unit| !unit.is_empty());
-        rows.push(of, &figure.name, figure.value, unit);
-        rows.push_if_some(of, &format!("{}_ci95", figure.name), figure.ci95, unit);
+        rows.push(owner, &figure.name, figure.value, unit);
+        rows.push_if_some(owner, &format!("{}_ci95", figure.name), figure.ci95, unit);
     }
     rows.table()
 }
@@ -46,81 +46,68 @@ pub(super) fn table(program: &str, figures: &[ProfileFigure]) -> Table {
 /// All figures of a profile of a program that executed so many instructions.
 pub(super) fn figures(profile: &ProgramProfile, executed: u64) -> Vec<ProfileFigure> {
     let mut rows = rows(&profile.figures);
+    let values = |figures: &ExecutionFigures| -> Vec<f64> {
+        self::rows(figures)
+            .into_iter()
+            .map(|row| row.value)
+            .collect()
+    };
     let errors = profile.errors(values);
     for (row, ci95) in rows.iter_mut().zip(errors.into_iter().flatten()) {
         row.ci95 = Some(ci95);
     }
     let calls = profile.system_calls as f64;
-    rows.push(figure("system calls".to_owned(), calls, "calls"));
+    rows.push(figure("system calls", calls, "calls"));
     let rate = profile.system_calls_per_million(executed);
-    let name = "system calls per 10^6 instructions".to_owned();
-    rows.push(figure(name, rate, "calls"));
+    rows.push(figure("system calls per 10^6 instructions", rate, "calls"));
     rows.extend(profile.threads.iter().flat_map(thread_figures));
     rows
 }
 
 fn thread_figures(threads: &ThreadRelations) -> Vec<ProfileFigure> {
     let (data, code) = (&threads.data, &threads.code);
-    let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
-    let (of_data, of_code) = (
-        share(data.by_several, data.lines),
-        share(code.by_several, code.lines),
-    );
+    let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+    let of_data = share(data.by_several, data.lines);
+    let of_code = share(code.by_several, code.lines);
+    let written = share(data.written, data.by_several);
+    let roles = threads.working_roles().count() as f64;
     let mut rows = vec![
-        ("threads", threads.count as f64, "threads"),
-        (
+        figure("threads", threads.count as f64, "threads"),
+        figure(
             "threads at work at a time",
             threads.at_once as f64,
             "threads",
         ),
-        ("roles", threads.working_roles().count() as f64, "roles"),
-        ("serial", threads.serial_share(), "share"),
-        ("lines of data used by several", of_data, "share"),
-        (
-            "of these written to",
-            share(data.written, data.by_several),
-            "share",
-        ),
-        ("a thread's data in common", data.by_all, "share"),
-        ("lines of code used by several", of_code, "share"),
-        ("a thread's code in common", code.by_all, "share"),
+        figure("roles", roles, "roles"),
+        figure("serial", threads.serial_share(), "share"),
+        figure("lines of data used by several", of_data, "share"),
+        figure("of these written to", written, "share"),
+        figure("a thread's data in common", data.by_all, "share"),
+        figure("lines of code used by several", of_code, "share"),
+        figure("a thread's code in common", code.by_all, "share"),
     ];
-    rows.extend(lock_figures(threads).into_iter().flatten());
-    rows.extend(barrier_figures(threads).into_iter().flatten());
-    let rows = rows.into_iter();
-    rows.map(|(name, value, unit)| figure(name.to_owned(), value, unit))
-        .collect()
+    if let Some(locks) = threads.locks {
+        let rate = threads.locks_per_million();
+        rows.extend([
+            figure("locks taken, at least", rate, "per 10^6 instructions"),
+            figure("lock held", locks.hold_instr, "instructions"),
+            figure("locks", locks.words as f64, "locks"),
+            figure("waits for locks", locks.waits as f64, "waits"),
+        ]);
+    }
+    if let (Some(barriers), Some(spacing)) = (threads.barriers, threads.barrier_spacing()) {
+        rows.extend([
+            figure("barriers", barriers.opened as f64, "barriers"),
+            figure("between barriers", spacing, "instructions"),
+            figure("imbalance at barriers", barriers.imbalance, "share"),
+        ]);
+    }
+    rows
 }
 
-type FigureTriple = (&'static str, f64, &'static str);
-
-fn lock_figures(threads: &ThreadRelations) -> Option<[FigureTriple; 4]> {
-    let locks = threads.locks?;
-    let rate = threads.locks_per_million();
-    Some([
-        ("locks taken, at least", rate, "per 10^6 instructions"),
-        ("lock held", locks.hold_instr, "instructions"),
-        ("locks", locks.words as f64, "locks"),
-        ("waits for locks", locks.waits as f64, "waits"),
-    ])
-}
-
-fn barrier_figures(threads: &ThreadRelations) -> Option<[FigureTriple; 3]> {
-    let (barriers, spacing) = (threads.barriers?, threads.barrier_spacing()?);
-    Some([
-        ("barriers", barriers.opened as f64, "barriers"),
-        ("between barriers", spacing, "instructions"),
-        ("imbalance at barriers", barriers.imbalance, "share"),
-    ])
-}
-
-fn values(figures: &ExecutionFigures) -> Vec<f64> {
-    rows(figures).into_iter().map(|row| row.value).collect()
-}
-
-fn figure(name: String, value: f64, unit: &'static str) -> ProfileFigure {
+fn figure(name: impl Into<String>, value: f64, unit: &'static str) -> ProfileFigure {
     ProfileFigure {
-        name,
+        name: name.into(),
         value,
         unit,
         ci95: None,
@@ -128,88 +115,55 @@ fn figure(name: String, value: f64, unit: &'static str) -> ProfileFigure {
 }
 
 fn rows(figures: &ExecutionFigures) -> Vec<ProfileFigure> {
-    let mut rows = mix(figures);
-    rows.extend(parallelism(figures));
-    rows.extend(misses(figures));
-    rows.extend(mispredictions(figures));
-    rows.extend(other_figures(figures));
-    rows
-}
-
-fn mix(figures: &ExecutionFigures) -> Vec<ProfileFigure> {
     let shares = figures.shares();
     let of_vectors = figures.mix.vector_access_share();
-    let rows = [
-        ("fp", shares.fp),
-        ("vector", shares.vector),
-        ("int", shares.int),
-        ("load", shares.load),
-        ("store", shares.store),
-        ("branch", shares.branch),
-        ("loads and stores of vectors", of_vectors),
+    let mut rows = vec![
+        figure("fp", shares.fp, "share"),
+        figure("vector", shares.vector, "share"),
+        figure("int", shares.int, "share"),
+        figure("load", shares.load, "share"),
+        figure("store", shares.store, "share"),
+        figure("branch", shares.branch, "share"),
+        figure("loads and stores of vectors", of_vectors, "share"),
     ];
-    rows.map(|(name, share)| figure(name.to_owned(), share, "share"))
-        .into()
-}
-
-fn parallelism(figures: &ExecutionFigures) -> impl Iterator<Item = ProfileFigure> {
-    let both = figures.ilp.iter().zip(&figures.mlp);
-    WINDOWS.iter().zip(both).flat_map(|(window, (ilp, mlp))| {
-        let name = format!("overlap of misses in {window}");
-        [
-            figure(format!("ILP in {window}"), *ilp, "instructions/cycle"),
-            figure(name, *mlp, "misses"),
-        ]
-    })
-}
-
-fn misses(figures: &ExecutionFigures) -> impl Iterator<Item = ProfileFigure> {
+    for (window, (ilp, mlp)) in WINDOWS.iter().zip(figures.ilp.iter().zip(&figures.mlp)) {
+        let overlap = format!("overlap of misses in {window}");
+        rows.push(figure(
+            format!("ILP in {window}"),
+            *ilp,
+            "instructions/cycle",
+        ));
+        rows.push(figure(overlap, *mlp, "misses"));
+    }
     let memory = &figures.memory;
-    let both = memory.data.misses.iter().zip(&memory.code.misses);
-    CAPACITIES
-        .iter()
-        .zip(both)
-        .flat_map(|(size, (data, code))| {
-            let kib = size >> 10;
-            [("data", data), ("code", code)].map(|(what, count)| {
-                let name = format!("{what} misses, {kib} KiB");
-                figure(name, figures.per_kilo(*count), "per 1000")
-            })
-        })
-}
-
-fn mispredictions(figures: &ExecutionFigures) -> impl Iterator<Item = ProfileFigure> {
-    let schemes = ["tagged predictor", "gshare"]
-        .into_iter()
-        .zip(figures.branch_mpki());
-    schemes.flat_map(|(scheme, missed)| {
-        let sizes = PREDICTOR_KIB.iter().zip(missed);
-        sizes.map(move |(kib, missed)| {
+    let misses = memory.data.misses.iter().zip(&memory.code.misses);
+    for (size, (data, code)) in CAPACITIES.iter().zip(misses) {
+        for (what, count) in [("data", data), ("code", code)] {
+            let name = format!("{what} misses, {} KiB", size >> 10);
+            rows.push(figure(name, figures.per_kilo(*count), "per 1000"));
+        }
+    }
+    let schemes = ["tagged predictor", "gshare"].into_iter();
+    for (scheme, missed) in schemes.zip(figures.branch_mpki()) {
+        for (kib, missed) in PREDICTOR_KIB.iter().zip(missed) {
             let name = format!("mispredictions, {scheme} of {kib} KiB");
-            figure(name, missed, "per 1000")
-        })
-    })
-}
-
-fn other_figures(figures: &ExecutionFigures) -> [ProfileFigure; 7] {
-    let memory = &figures.memory;
+            rows.push(figure(name, missed, "per 1000"));
+        }
+    }
     let first_uses = figures.per_kilo(memory.data.first_uses);
-    [
-        ("first uses of lines", first_uses, "per 1000"),
-        (
-            "prefetching removes",
-            memory.prefetch_effectiveness,
-            "share",
-        ),
-        ("prefetched in vain", memory.prefetch_excess, "per miss"),
-        ("written back", memory.writeback_share, "share"),
-        ("misses on new pages", memory.page_spread, "share"),
-        ("value to first use", figures.use_distance, "instructions"),
-        (
+    let (prefetched, excess) = (memory.prefetch_effectiveness, memory.prefetch_excess);
+    rows.extend([
+        figure("first uses of lines", first_uses, "per 1000"),
+        figure("prefetching removes", prefetched, "share"),
+        figure("prefetched in vain", excess, "per miss"),
+        figure("written back", memory.writeback_share, "share"),
+        figure("misses on new pages", memory.page_spread, "share"),
+        figure("value to first use", figures.use_distance, "instructions"),
+        figure(
             "load to first use",
             figures.load_use_distance,
             "instructions",
         ),
-    ]
-    .map(|(name, value, unit)| figure(name.to_owned(), value, unit))
+    ]);
+    rows
 }

@@ -1,4 +1,4 @@
-//! A profile as a page with pictures.
+//! A profile as a page with pictures and tables.
 
 use anyhow::Result;
 use consort_data::{
@@ -6,9 +6,9 @@ use consort_data::{
     ReportColumn, ReportTable, figures_page,
 };
 use consort_profile::measure::{CAPACITIES, WINDOWS};
-use consort_profile::{ExecutionFigures, ProgramProfile};
+use consort_profile::{ExecutionFigures, ProgramProfile, SharedLines, ThreadRelations};
 
-/// The page, which needs nothing else to be read.
+/// The page, complete in one file.
 pub(super) fn page(
     title: &str,
     facts: &[String],
@@ -19,12 +19,24 @@ pub(super) fn page(
         mix(profile)?,
         parallelism(&profile.figures)?,
         curves(&profile.figures)?,
-        time_figure(profile, executed, "ILP", ilp_over_time(profile))?,
-        time_figure(profile, executed, "Misses", misses_over_time(profile))?,
+        time_figure(
+            profile,
+            executed,
+            ("ILP", "instructions per cycle"),
+            ILP_COURSES,
+        )?,
+        time_figure(
+            profile,
+            executed,
+            ("Misses", "per 1000 instructions"),
+            MISS_COURSES,
+        )?,
     ];
     let mut tables = vec![phases(profile)?];
     if let Some(threads) = &profile.threads {
-        tables.extend(super::threads::tables(threads)?);
+        tables.push(roles(threads)?);
+        tables.push(sharing(threads)?);
+        tables.extend(synchronisation(threads)?);
     }
     Ok(figures_page(title, facts, &tables, &figures)?)
 }
@@ -108,57 +120,39 @@ fn curves(figures: &ExecutionFigures) -> Result<Figure> {
     lines("misses", "Misses against capacity", axes, series)
 }
 
-type IntervalSeries = (&'static str, Vec<f64>);
+type IntervalSeries = (&'static str, fn(&ExecutionFigures) -> f64);
 
-fn ilp_over_time(profile: &ProgramProfile) -> Vec<IntervalSeries> {
-    let of = |figures: &ExecutionFigures| figures.ilp[3];
-    vec![(
-        "ILP in 128 instructions",
-        profile.intervals.iter().map(of).collect(),
-    )]
-}
+const ILP_COURSES: &[IntervalSeries] = &[("ILP in 128 instructions", |f| f.ilp[3])];
 
-fn misses_over_time(profile: &ProgramProfile) -> Vec<IntervalSeries> {
-    let course = |of: &dyn Fn(&ExecutionFigures) -> f64| profile.intervals.iter().map(of).collect();
-    let data = |size: usize| move |f: &ExecutionFigures| f.per_kilo(f.memory.data.misses[size]);
-    vec![
-        ("data, 32 KiB", course(&data(3))),
-        ("data, 1 MiB", course(&data(8))),
-        (
-            "mispredictions, 32 KiB",
-            course(&|f| f.misprediction_mpki()),
-        ),
-    ]
-}
+const MISS_COURSES: &[IntervalSeries] = &[
+    ("data, 32 KiB", |f| f.per_kilo(f.memory.data.misses[3])),
+    ("data, 1 MiB", |f| f.per_kilo(f.memory.data.misses[8])),
+    (
+        "mispredictions, 32 KiB",
+        ExecutionFigures::misprediction_mpki,
+    ),
+];
 
 /// Courses over the program's execution, an interval per point.
 fn time_figure(
     profile: &ProgramProfile,
     executed: u64,
-    what: &str,
-    courses: Vec<IntervalSeries>,
+    (what, unit): (&str, &str),
+    courses: &[IntervalSeries],
 ) -> Result<Figure> {
     let step = executed as f64 / 1e9 / profile.intervals.len().max(1) as f64;
-    let unit = match what {
-        "ILP" => "instructions per cycle",
-        _ => "per 1000 instructions",
-    };
     let axes = (
         Axis::linear("executed", Some("10^9 instructions")),
         Axis::linear(what, Some(unit)),
     );
-    let places = |at: usize| (at as f64 + 0.5) * step;
-    let series = courses.into_iter().map(|(name, values)| {
-        series(
-            name,
-            values
-                .into_iter()
-                .enumerate()
-                .map(|(at, y)| (places(at), y)),
-        )
-    });
+    let mut series = Vec::new();
+    for (name, value) in courses {
+        let points = profile.intervals.iter().enumerate();
+        let points = points.map(|(at, figures)| ((at as f64 + 0.5) * step, value(figures)));
+        series.push(self::series(name, points));
+    }
     let key = format!("{}-over-time", what.to_lowercase());
-    lines(&key, &format!("{what} over time"), axes, series.collect())
+    lines(&key, &format!("{what} over time"), axes, series)
 }
 
 fn phases(profile: &ProgramProfile) -> Result<ReportTable> {
@@ -171,8 +165,7 @@ fn phases(profile: &ProgramProfile) -> Result<ReportTable> {
         ("l1", "Data misses per 1000, 32 KiB"),
         ("l2", "Data misses per 1000, 1 MiB"),
     ];
-    let columns = columns.map(|(key, title)| ReportColumn::plain(key, title));
-    let mut table = ReportTable::new("phases", "Phases, in their order", columns.into())?;
+    let mut table = table("phases", "Phases, in their order", columns)?;
     let all = profile.figures.mix.instructions.max(1) as f64;
     for (number, phase) in profile.phases.iter().enumerate() {
         let data = &phase.memory.data.misses;
@@ -190,4 +183,87 @@ fn phases(profile: &ProgramProfile) -> Result<ReportTable> {
         table.push(&format!("phase {}", number + 1), cells.into())?;
     }
     Ok(table)
+}
+
+fn table<const N: usize>(
+    key: &str,
+    title: &str,
+    columns: [(&str, &str); N],
+) -> Result<ReportTable> {
+    let columns = columns.map(|(key, title)| ReportColumn::plain(key, title));
+    Ok(ReportTable::new(key, title, columns.into())?)
+}
+
+fn roles(threads: &ThreadRelations) -> Result<ReportTable> {
+    let columns = [
+        ("threads", "Threads"),
+        ("at-once", "At a time"),
+        ("executed", "10^6 instructions"),
+        ("fp", "Floating point"),
+        ("load", "Loads"),
+        ("ilp", "ILP in 128"),
+        ("missed", "Mispredictions per 1000"),
+        ("l1", "Data misses per 1000, 32 KiB"),
+        ("l2", "Data misses per 1000, 1 MiB"),
+    ];
+    let mut table = table("roles", "Roles: threads that run alike code", columns)?;
+    for role in &threads.roles {
+        let (figures, shares) = (&role.figures, role.figures.shares());
+        let data = &figures.memory.data.misses;
+        let cells = [
+            role.threads.len() as f64,
+            role.at_once as f64,
+            role.executed as f64 / 1e6,
+            shares.fp,
+            shares.load,
+            figures.ilp[3],
+            figures.misprediction_mpki(),
+            figures.per_kilo(data[3]),
+            figures.per_kilo(data[8]),
+        ];
+        table.push(&role.name, cells.map(Into::into).into())?;
+    }
+    Ok(table)
+}
+
+fn sharing(threads: &ThreadRelations) -> Result<ReportTable> {
+    let columns = [
+        ("lines", "Lines of 64 bytes"),
+        ("several", "Used by several threads"),
+        ("written", "Of these written to"),
+        ("common", "Share of a thread's lines in common"),
+    ];
+    let title = "Sharing while there are several threads";
+    let mut table = table("sharing", title, columns)?;
+    let cells = |shared: &SharedLines| {
+        let counts = [shared.lines, shared.by_several, shared.written].map(|lines| lines as f64);
+        let [lines, several, written] = counts;
+        [lines, several, written, shared.by_all].map(Into::into)
+    };
+    table.push("data", cells(&threads.data).into())?;
+    table.push("code", cells(&threads.code).into())?;
+    Ok(table)
+}
+
+fn synchronisation(threads: &ThreadRelations) -> Result<Option<ReportTable>> {
+    if threads.locks.is_none() && threads.barriers.is_none() {
+        return Ok(None);
+    }
+    let columns = [
+        ("times", "Times"),
+        ("per-million", "Per 10^6 instructions of a thread"),
+        ("lasts", "Held, or apart, instructions"),
+    ];
+    let title = "Locks, a lower bound, and barriers";
+    let mut table = table("together", title, columns)?;
+    if let Some(locks) = &threads.locks {
+        let rate = threads.locks_per_million();
+        let cells = [locks.taken as f64, rate, locks.hold_instr];
+        table.push("locks", cells.map(Into::into).into())?;
+    }
+    if let (Some(barriers), Some(spacing)) = (&threads.barriers, threads.barrier_spacing()) {
+        let cells = [barriers.opened as f64, 1e6 / spacing.max(1.0), spacing];
+        table.push("barriers", cells.map(Into::into).into())?;
+    }
+    Ok(Some(table))
 }

@@ -1,64 +1,84 @@
 //! `consort reproduce`: published experiments, run again.
 
-mod list;
 mod print;
-mod reference;
-mod rows;
-mod user_studies;
 
-use crate::cli::{self, OutputFormat, ReproduceArgs};
-use crate::failure::bad_input;
-use crate::progress;
-use crate::table_file::TableOutput;
+use crate::descriptions::Programs;
+use crate::failure::{bad_input, say};
+use crate::options::{Jobs, scale, seed_parser};
+use crate::output::file::{TableOutput, own_output, table_output};
+use crate::output::{self, OutputColumn, OutputFormat, number, text};
+use crate::{progress, values};
 use anyhow::Result;
-use consort_experiment::{Scale, SharedResults, StageProgress};
-use consort_lab::pages;
+use clap::Args;
+use consort_data::{ReportTable, ReportTableError};
+use consort_experiment::{SharedResults, StageProgress};
+use consort_lab::reference::{self, ReferenceComparison, ReferenceLine};
 use consort_lab::runner::{self, StudyOutcome, StudySettings};
-use consort_lab::{Registry, Study, StudyReport, StudyStore, VERSION, study_to_long_table};
+use consort_lab::{
+    FileStudy, Registry, Study, StudyInfo, StudyReport, StudyStore, VERSION, pages,
+    study_to_long_table,
+};
 use print::StudyPrinter;
 pub(crate) use print::grid;
-use reference::PublishedFigures;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArgs {
+    /// Studies by id or by file (FILE.toml), `all` that come with Consort, or `list` to list them
+    #[arg(required = true, value_name = "ID", add = values::study_ids())]
+    pub(crate) studies: Vec<String>,
+    /// Show the shape of the results in seconds, from fewer and shorter runs
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Seed instead of each study's own
+    #[arg(long, value_name = "N", value_parser = seed_parser())]
+    pub(crate) seed: Option<u64>,
+    /// Folder for tables, figures and pages, created if absent; consort-studies if not given. Given a second time, FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit
+    #[arg(short, long, value_name = "DIR|FILE")]
+    pub(crate) out: Vec<PathBuf>,
+    /// CSV file of published figures (study,row,column,value) to compare with
+    #[arg(long, value_name = "FILE")]
+    pub(crate) reference: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+    /// Output format; csv has a line per number, with the columns of a reference file
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: OutputFormat,
+}
+
 /// Folder of results if no other is named.
 const FOLDER: &str = "consort-studies";
-/// The word that asks for the list instead of a run.
+
+/// Word that stands for the list instead of a run.
 const LIST: &str = "list";
 
 pub(crate) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
     if args.studies.iter().any(|id| id.eq_ignore_ascii_case(LIST)) {
-        return list::execute(args);
+        return print_list(args);
     }
     let known = consort_lab::registry().map_err(bad_input)?;
-    let studies = user_studies::select(&known, &args.studies)?;
+    let studies = select_studies(&known, &args.studies)?;
     let reference = PublishedFigures::read(args.reference.as_deref())?;
     let file = TableOutput::begin_from_out(&args.out)?;
-    let folder = cli::own_output(&args.out).unwrap_or(Path::new(FOLDER));
+    let folder = own_output(&args.out).unwrap_or(Path::new(FOLDER));
     let store = StudyStore::open(folder).map_err(bad_input)?;
+    let own = { studies.iter() }.filter(|study| known.find(&study.info().id).is_err());
     let batch = StudyBatch {
-        settings: settings(args),
+        settings: StudySettings {
+            seed: args.seed,
+            scale: scale(args.quick),
+            workers: args.jobs.workers(),
+            version: VERSION.to_owned(),
+            made: SharedResults::default(),
+        },
         store,
         reference,
-        known: user_studies::extend_registry(&known, &studies),
+        known: Registry::new(known.studies().iter().chain(own).map(Arc::clone).collect()),
     };
     batch.run(&studies, args.format, file)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn settings(args: &ReproduceArgs) -> StudySettings {
-    StudySettings {
-        seed: args.seed,
-        scale: if args.quick {
-            Scale::Quick
-        } else {
-            Scale::Full
-        },
-        workers: args.jobs.workers(),
-        version: VERSION.to_owned(),
-        made: SharedResults::default(),
-    }
 }
 
 /// Studies to be run into one folder.
@@ -66,13 +86,13 @@ struct StudyBatch {
     settings: StudySettings,
     store: StudyStore,
     reference: PublishedFigures,
-    /// Studies that the folder can hold: those that come with Consort, and those of this run.
+    /// Studies that the folder can hold: the built-in ones and the ones of this run.
     known: Registry,
 }
 
 impl StudyBatch {
-    /// Runs the studies one after the other. What a study gave is kept, written and shown before
-    /// the next begins, so that an interruption costs the one under way.
+    /// Runs the studies one after the other. The result of a study is stored, written and shown before
+    /// the next begins, so that an interruption costs only the study under way.
     fn run(
         &self,
         studies: &[Arc<dyn Study>],
@@ -82,13 +102,28 @@ impl StudyBatch {
         let mut printer = StudyPrinter::begin(format)?;
         for (index, study) in studies.iter().enumerate() {
             let place = format!("{} ({} of {})", study.info().id, index + 1, studies.len());
-            let outcome = self.run_one(&**study, place)?;
+            let bar = progress::start_meter(place);
+            let report_progress = |at: StageProgress| bar.set_done(at.done, at.total);
+            let outcome = runner::run(
+                &**study,
+                &self.settings,
+                Some(&self.store),
+                &report_progress,
+            );
+            bar.finish();
+            let outcome = outcome?;
             let resumed = matches!(outcome, StudyOutcome::Loaded(_));
             let report = outcome.into_report();
             let compared = self.reference.compare(&[&report])?;
-            pages::write(self.store.folder(), &report, compared.table())?;
+            pages::write(self.store.folder(), &report, compared.table.as_ref())?;
             self.write_index()?;
-            self.reference.warn(&compared);
+            for gap in { compared.comparison.iter() }.flat_map(|c| &c.unmatched) {
+                let [study, row, column] = &gap.names;
+                say(&format!(
+                    "reference line {} ({study}, {row}, {column}): {}",
+                    gap.line, gap.reason
+                ));
+            }
             file.add(|| study_to_long_table(&report))?;
             printer.print_study(report, compared, resumed)?;
         }
@@ -96,30 +131,111 @@ impl StudyBatch {
         printer.finish(self.store.folder())
     }
 
-    fn run_one(&self, study: &dyn Study, place: String) -> Result<StudyOutcome> {
-        let bar = progress::start_meter(place);
-        let report_progress = |at: StageProgress| bar.set_done(at.done, at.total);
-        let outcome = runner::run(study, &self.settings, Some(&self.store), &report_progress);
-        bar.finish();
-        Ok(outcome?)
-    }
-
     /// The index is about all that the folder holds of these settings, earlier runs included.
     fn write_index(&self) -> Result<()> {
-        let reports = self.finished_reports()?;
-        let reports: Vec<&StudyReport> = reports.iter().collect();
-        let compared = self.reference.compare(&reports)?;
-        pages::write_index(self.store.folder(), &reports, compared.table())?;
-        Ok(())
-    }
-
-    /// A file of another study that cannot be read is none of this run's business.
-    fn finished_reports(&self) -> Result<Vec<StudyReport>> {
-        let kept = self.known.studies().iter().filter_map(|study| {
+        // A stored report of another study that cannot be read does not concern this run.
+        let stored = self.known.studies().iter().filter_map(|study| {
             runner::load_stored_report(&**study, &self.settings, &self.store)
                 .ok()
                 .flatten()
         });
-        Ok(kept.collect())
+        let stored: Vec<StudyReport> = stored.collect();
+        let reports: Vec<&StudyReport> = stored.iter().collect();
+        let compared = self.reference.compare(&reports)?;
+        pages::write_index(self.store.folder(), &reports, compared.table.as_ref())?;
+        Ok(())
+    }
+}
+
+/// Times from this many seconds on are shown in minutes.
+const MINUTES_FROM_S: u32 = 120;
+
+const COLUMNS: &[OutputColumn<StudyInfo>] = &[
+    text("id", |s| s.id.clone()),
+    text("title", |s| s.title.clone()),
+    number("about", |s| match s.full_seconds_hint {
+        seconds if seconds < MINUTES_FROM_S => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    }),
+    text("source", |s| format!("{}, {}", s.source, s.section)),
+];
+
+fn print_list(args: &ReproduceArgs) -> Result<ExitCode> {
+    if let Some(other) = args
+        .studies
+        .iter()
+        .find(|id| !id.eq_ignore_ascii_case(LIST))
+    {
+        return Err(bad_input(format!(
+            "'{LIST}' stands alone, without '{other}'; leave out one of them"
+        )));
+    }
+    let known = consort_lab::registry().map_err(bad_input)?;
+    let studies: Vec<StudyInfo> = known.list().cloned().collect();
+    output::print_list(table_output(&args.out), args.format, COLUMNS, &studies)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The requested studies, by id or by file, each once and in the order of the request.
+fn select_studies(known: &Registry, requested: &[String]) -> Result<Vec<Arc<dyn Study>>> {
+    let mut chosen: Vec<Arc<dyn Study>> = Vec::new();
+    for text in requested {
+        // Ids have neither strokes nor points.
+        let found = match text.contains(['/', '.']) {
+            true => vec![read_study(known, text)?],
+            false => known.select(&[text]).map_err(bad_input)?,
+        };
+        for study in found {
+            if chosen.iter().all(|c| c.info().id != study.info().id) {
+                chosen.push(study);
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+fn read_study(known: &Registry, path: &str) -> Result<Arc<dyn Study>> {
+    let text = consort_describe::input::read_text(Path::new(path));
+    let text = text.map_err(|error| bad_input(format!("{path}: {error}")))?;
+    let study = FileStudy::parse(path, &text, Arc::new(Programs)).map_err(bad_input)?;
+    let id = study.info().id.clone();
+    if known.find(&id).is_ok() {
+        return Err(bad_input(format!(
+            "{path}: id: '{id}' is a study that comes with Consort; choose another"
+        )));
+    }
+    Ok(Arc::new(study))
+}
+
+/// The lines of a reference file; `None` without a file.
+struct PublishedFigures(Option<Vec<ReferenceLine>>);
+
+/// Comparison of studies with a reference file, and its table; both `None` without a file.
+struct StudyComparison {
+    comparison: Option<ReferenceComparison>,
+    table: Option<ReportTable>,
+}
+
+impl PublishedFigures {
+    fn read(path: Option<&Path>) -> Result<Self> {
+        let lines = path.map(reference::read).transpose();
+        lines.map(Self).map_err(bad_input)
+    }
+
+    /// Compares the lines about these studies with them.
+    fn compare(&self, reports: &[&StudyReport]) -> Result<StudyComparison, ReportTableError> {
+        let about = |line: &&ReferenceLine| {
+            let mut ids = reports.iter().map(|report| &report.study);
+            ids.any(|id| id.eq_ignore_ascii_case(&line.study))
+        };
+        let comparison = self.0.as_ref().map(|lines| {
+            let lines: Vec<ReferenceLine> = lines.iter().filter(about).cloned().collect();
+            reference::compare(&lines, reports)
+        });
+        let table = comparison
+            .as_ref()
+            .map(ReferenceComparison::table)
+            .transpose()?;
+        Ok(StudyComparison { comparison, table })
     }
 }

@@ -1,11 +1,9 @@
-//! Output of a run of studies.
+//! Output of a run of studies: texts, JSON, and CSV with the columns of a reference file, so that it can serve as one; its rows are `TABLE:ROW`.
 
-use super::reference::StudyComparison;
-use super::rows;
-use crate::cli::OutputFormat;
-use crate::output::{self, wrap};
+use super::StudyComparison;
+use crate::output::{self, OutputFormat, wrap};
 use anyhow::Result;
-use consort_data::ReportTable;
+use consort_data::{ReportTable, escape_field, number_field, write_csv};
 use consort_lab::StudyReport;
 use consort_lab::pages::INDEX;
 use consort_lab::reference::ReferenceComparison;
@@ -15,12 +13,14 @@ use std::path::Path;
 
 /// Tables that are printed: the headline and the main view.
 const SHOWN: usize = 2;
+
 /// Rows of a table that are printed at most; some studies have thousands.
 const ROWS: usize = 40;
+
 /// Rows beyond [`ROWS`] with which a table is still printed whole.
 const SPARE: usize = 2;
 
-/// A study as JSON: the report, and with a reference file what it says.
+/// A study as JSON: the report, and its comparison with a reference file if there is one.
 #[derive(Serialize)]
 struct StudyDocument<'a> {
     #[serde(flatten)]
@@ -39,7 +39,7 @@ impl StudyPrinter {
     /// Begins the output.
     pub(super) fn begin(format: OutputFormat) -> Result<Self> {
         if format == OutputFormat::Csv {
-            rows::write_header(&mut output::stdout())?;
+            write_csv(&mut output::stdout(), [HEADER])?;
         }
         let finished = Vec::new();
         Ok(Self { format, finished })
@@ -52,41 +52,36 @@ impl StudyPrinter {
         compared: StudyComparison,
         resumed: bool,
     ) -> Result<()> {
-        let mut out = output::stdout();
         match self.format {
-            OutputFormat::Table => {
-                output::print_text(&mut out, &study_text(&report, &compared, resumed))?;
-            }
-            OutputFormat::Csv => rows::write_study(&mut out, &report, &compared)?,
+            OutputFormat::Table => output::print_text(&study_text(&report, &compared, resumed))?,
+            OutputFormat::Csv => write_study(&mut output::stdout(), &report, &compared)?,
             OutputFormat::Json => self.finished.push((report, compared)),
         }
-        out.flush()?;
+        output::stdout().flush()?;
         Ok(())
     }
 
     /// Ends the output: one study is an object, several are an array.
     pub(super) fn finish(self, folder: &Path) -> Result<()> {
-        let mut out = output::stdout();
-        let documents: Vec<StudyDocument<'_>> = self.finished.iter().map(document).collect();
+        let documents = self
+            .finished
+            .iter()
+            .map(|(report, compared)| StudyDocument {
+                report,
+                reference: compared.comparison.as_ref(),
+            });
+        let documents: Vec<StudyDocument<'_>> = documents.collect();
         match (self.format, documents.as_slice()) {
             (OutputFormat::Table, _) => {
-                writeln!(
-                    out,
-                    "Tables, figures and pages: {}",
-                    folder.join(INDEX).display()
-                )?;
+                let index = folder.join(INDEX);
+                let text = format!("Tables, figures and pages: {}\n", index.display());
+                Ok(output::stdout().write_all(text.as_bytes())?)
             }
-            (OutputFormat::Csv, _) => {}
-            (OutputFormat::Json, [one]) => output::write_json(&mut out, one)?,
-            (OutputFormat::Json, several) => output::write_json(&mut out, several)?,
+            (OutputFormat::Csv, _) => Ok(()),
+            (OutputFormat::Json, [one]) => output::print_json(one),
+            (OutputFormat::Json, several) => output::print_json(several),
         }
-        Ok(())
     }
-}
-
-fn document((report, compared): &(StudyReport, StudyComparison)) -> StudyDocument<'_> {
-    let reference = compared.comparison();
-    StudyDocument { report, reference }
 }
 
 fn study_text(report: &StudyReport, compared: &StudyComparison, resumed: bool) -> String {
@@ -99,8 +94,12 @@ fn study_text(report: &StudyReport, compared: &StudyComparison, resumed: bool) -
     for table in report.output.tables.iter().take(SHOWN) {
         text += &format!("\n{}\n{}", table.title(), beginning(report, table));
     }
-    text += &unprinted_tables(report);
-    if let Some(table) = compared.table() {
+    let unprinted = report.output.tables.iter().skip(SHOWN);
+    let files: Vec<String> = unprinted.map(|table| file(report, table)).collect();
+    if !files.is_empty() {
+        text += &format!("\n{}", wrap("More tables: ", &files.join(", ")));
+    }
+    if let Some(table) = &compared.table {
         text += &format!("\n{}\n{}", table.title(), grid(table));
     }
     text.push('\n');
@@ -113,17 +112,19 @@ fn study_text(report: &StudyReport, compared: &StudyComparison, resumed: bool) -
     for note in &report.mechanism {
         text += &wrap("- ", note);
     }
-    text + &provenance_text(report, resumed)
-}
-
-/// Files of the tables that are not printed.
-fn unprinted_tables(report: &StudyReport) -> String {
-    let tables = report.output.tables.iter().skip(SHOWN);
-    let files: Vec<String> = tables.map(|table| file(report, table)).collect();
-    if files.is_empty() {
-        return String::new();
-    }
-    format!("\n{}", wrap("More tables: ", &files.join(", ")))
+    let seconds = report.seconds;
+    let took = if resumed {
+        format!("finished earlier in {seconds:.1} s")
+    } else {
+        format!("{seconds:.1} s")
+    };
+    text + &format!(
+        "\nMean of {}, ± half a 95 % interval (Student's t); simulated.\n\
+         Seed {}, {} scale, {took}.\n\n",
+        output::count(report.output.runs, "run"),
+        report.seed,
+        report.scale
+    )
 }
 
 /// Name of a table's file.
@@ -131,22 +132,7 @@ fn file(report: &StudyReport, table: &ReportTable) -> String {
     format!("{}-{}.csv", report.study, table.key())
 }
 
-fn provenance_text(report: &StudyReport, resumed: bool) -> String {
-    let seconds = report.seconds;
-    let took = if resumed {
-        format!("finished earlier in {seconds:.1} s")
-    } else {
-        format!("{seconds:.1} s")
-    };
-    let output = &report.output;
-    format!(
-        "\nMean of {} runs, ± half a 95 % interval (Student's t); simulated.\n\
-         Seed {}, {} scale, {took}.\n\n",
-        output.runs, report.seed, report.scale
-    )
-}
-
-/// A table, or of a long one the beginning and where the rest is.
+/// A table; only the beginning of a long one, with the file that has the rest.
 fn beginning(report: &StudyReport, table: &ReportTable) -> String {
     let left = table.rows().len().saturating_sub(ROWS);
     if left <= SPARE {
@@ -154,12 +140,58 @@ fn beginning(report: &StudyReport, table: &ReportTable) -> String {
     }
     let file = file(report, table);
     let text = table.to_text(ROWS, output::page::width());
-    format!("{text}... and {left} rows more in {file}\n")
+    format!("{text}... and {left} more rows in {file}\n")
 }
 
 /// A table with its row keys in front.
 pub(crate) fn grid(table: &ReportTable) -> String {
     table.to_text(table.rows().len(), output::page::width())
+}
+
+const HEADER: [&str; 9] = [
+    "study",
+    "row",
+    "column",
+    "value",
+    "ci95",
+    "n",
+    "unit",
+    "published",
+    "difference",
+];
+
+/// Every number of a study; texts and missing values are in the tables' own files.
+fn write_study(
+    out: &mut dyn Write,
+    report: &StudyReport,
+    compared: &StudyComparison,
+) -> Result<()> {
+    let mut records = Vec::new();
+    for table in &report.output.tables {
+        for (row, column, cell) in table.cells() {
+            let Some(value) = cell.value() else { continue };
+            let mut all = compared
+                .comparison
+                .as_ref()
+                .into_iter()
+                .flat_map(|c| &c.compared);
+            let keys = [table.key(), &row.key, &column.key];
+            let found = all.find(|c| [&c.table, &c.row, &c.column].map(String::as_str) == keys);
+            let record = [
+                report.study.clone(),
+                format!("{}:{}", table.key(), row.key),
+                column.key.clone(),
+                value.to_string(),
+                number_field(cell.ci95()),
+                number_field(cell.n()),
+                column.unit.clone().unwrap_or_default(),
+                number_field(found.map(|c| c.theirs)),
+                number_field(found.map(|c| c.difference)),
+            ];
+            records.push(record.map(escape_field));
+        }
+    }
+    Ok(write_csv(out, records)?)
 }
 
 #[cfg(test)]
@@ -196,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_table_the_beginning_is_printed_and_where_the_rest_is() {
+    fn long_table_is_cut_with_its_file() {
         let shown = |rows| {
             let report = report(rows);
             beginning(&report, &report.output.tables[0])
@@ -206,7 +238,7 @@ mod tests {
         let cut = shown(113);
         assert!(cut.contains("r39") && !cut.contains("r40"));
         assert!(
-            cut.ends_with("... and 73 rows more in T1-all.csv\n"),
+            cut.ends_with("... and 73 more rows in T1-all.csv\n"),
             "{cut}"
         );
     }

@@ -1,10 +1,10 @@
 //! `consort simulate --fidelity reference`: traced programs, cycle by cycle.
 
-use crate::cli::SimulateArgs;
+use super::SimulateArgs;
 use crate::descriptions;
 use crate::failure::bad_input;
+use crate::output::file::TableOutput;
 use crate::output::{self, OutputColumn, number, text};
-use crate::table_file::TableOutput;
 use anyhow::Result;
 use consort_data::Table;
 use consort_data::long::{LongRows, RowOwner};
@@ -14,7 +14,7 @@ use consort_sim::workload::{WorkloadExpr, WorkloadItem, WorkloadTerm};
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// Copies of a program that one term may ask for.
+/// Copies of a program that one term may have.
 const MOST_COPIES: u32 = 1024;
 
 const COLUMNS: &[OutputColumn<ProgramRun>] = &[
@@ -39,7 +39,20 @@ struct ReferenceDocument<'a> {
 }
 
 pub(super) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
-    check(args)?;
+    let refused = [
+        (
+            args.policy != "linux" && args.policy != "pinned",
+            "--policy",
+        ),
+        (args.timeline.is_some(), "--timeline"),
+        (args.explain.is_some(), "--explain"),
+        (args.setup.interval.is_some(), "--interval"),
+    ];
+    if let Some((_, option)) = refused.iter().find(|(is_given, _)| *is_given) {
+        return Err(bad_input(format!(
+            "{option} is for --fidelity fast; the reference leaves each program on its PU"
+        )));
+    }
     let chip = descriptions::chip(&args.setup.machine)?;
     let programs = programs(&args.setup.workload)?;
     let shortest = programs.iter().map(TracedProgram::instructions).min();
@@ -57,17 +70,23 @@ pub(super) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
         policy: "pinned",
         run: &run,
     };
-    let mut out = output::stdout();
-    output::print(
-        &mut out,
-        args.setup.format,
-        COLUMNS,
-        &run.programs,
-        &document,
-    )?;
-    if args.setup.format == crate::cli::OutputFormat::Table {
-        output::print_text(&mut out, &afterword(args, &run))?;
-    }
+    output::print(args.setup.format, COLUMNS, &run.programs, &document, || {
+        let table = output::table(COLUMNS, &run.programs);
+        format!(
+            "{table}\n{} on {} (seed {}, one run, executed cycle by cycle)\n\
+             STP {:.3}, ANTT {:.3}, unfairness {:.3}\n\
+             {:.1} million instructions in {:.2} s of host time, {:.2} million per second\n",
+            args.setup.workload,
+            args.setup.machine,
+            run.seed,
+            run.stp,
+            run.antt,
+            run.unfairness,
+            run.simulated_instructions / 1e6,
+            run.host_s,
+            run.simulated_minstr_per_host_s,
+        )
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -87,37 +106,15 @@ fn table(args: &SimulateArgs, run: &TracedRun) -> Table {
     rows.push(whole, "makespan_s", run.makespan_s, Some("s"));
     for program in &run.programs {
         let name = format!("{}:{}", program.name, program.pu);
-        let of = RowOwner {
-            program: Some(&name),
-            ..whole
-        };
-        rows.push(of, "alone_s", program.alone_s, Some("s"));
-        rows.push(of, "together_s", program.together_s, Some("s"));
-        rows.push(of, "slowdown", program.slowdown, None);
-        rows.push(of, "instructions", program.instructions, None);
-        rows.push(of, "ipc", program.ipc, None);
-        rows.push_if_some(of, "energy_j", program.energy_j, Some("J"));
+        let owner = whole.with_program(&name);
+        rows.push(owner, "alone_s", program.alone_s, Some("s"));
+        rows.push(owner, "together_s", program.together_s, Some("s"));
+        rows.push(owner, "slowdown", program.slowdown, None);
+        rows.push(owner, "instructions", program.instructions, None);
+        rows.push(owner, "ipc", program.ipc, None);
+        rows.push_if_some(owner, "energy_j", program.energy_j, Some("J"));
     }
     rows.table()
-}
-
-/// Refuses options that only the fast engine can follow.
-fn check(args: &SimulateArgs) -> Result<()> {
-    let requested = [
-        (
-            args.policy != "linux" && args.policy != "pinned",
-            "--policy",
-        ),
-        (args.timeline.is_some(), "--timeline"),
-        (args.explain.is_some(), "--explain"),
-        (args.setup.interval.is_some(), "--interval"),
-    ];
-    match requested.iter().find(|(is_asked, _)| *is_asked) {
-        Some((_, option)) => Err(bad_input(format!(
-            "{option} is for --fidelity fast; the reference leaves each program on its PU"
-        ))),
-        None => Ok(()),
-    }
 }
 
 /// The programs of a workload expression, `2*bzip2+gcc` or `a.trace+b.trace`.
@@ -151,21 +148,4 @@ fn wrong_term(term: &WorkloadTerm) -> anyhow::Error {
         "workload '{term}': the reference runs traces of one thread each; expected NAME or \
          COUNT*NAME with a count from 1 to {MOST_COPIES}"
     ))
-}
-
-fn afterword(args: &SimulateArgs, run: &TracedRun) -> String {
-    format!(
-        "\n{} on {} (seed {}, one run, executed cycle by cycle)\n\
-         STP {:.3}, ANTT {:.3}, unfairness {:.3}\n\
-         {:.1} million instructions in {:.2} s of host time, {:.2} million per second\n",
-        args.setup.workload,
-        args.setup.machine,
-        run.seed,
-        run.stp,
-        run.antt,
-        run.unfairness,
-        run.simulated_instructions / 1e6,
-        run.host_s,
-        run.simulated_minstr_per_host_s,
-    )
 }

@@ -1,28 +1,58 @@
 //! `consort sweep submit --slurm`: array jobs that call `consort sweep run N`.
 
-use super::{open, refusal};
-use crate::cli::SubmitArgs;
+use super::{SweepFolder, open, refusal};
 use crate::failure::bad_input;
+use crate::options::count_parser;
 use crate::output;
 use anyhow::{Context, Result, anyhow};
+use clap::Args;
 use consort_data::write_atomically;
 use consort_lab::sweep::ShardFolder;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[derive(Debug, Args)]
+pub(crate) struct SubmitArgs {
+    /// Submit to Slurm, as array jobs that are queued again if a node fails
+    #[arg(long, required = true)]
+    pub(crate) slurm: bool,
+    /// Partition; the cluster's default if not given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) partition: Option<String>,
+    /// Account that is charged; the user's default if not given
+    #[arg(long, value_name = "NAME")]
+    pub(crate) account: Option<String>,
+    /// Time limit of a shard in Slurm's notation: minutes, or HH:MM:SS; the partition's if not given
+    #[arg(long, value_name = "TIME")]
+    pub(crate) time: Option<String>,
+    /// Memory of a shard in Slurm's notation
+    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    pub(crate) mem: String,
+    /// Worker threads of a shard
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_parser::<u32>(1..=1024))]
+    pub(crate) cpus: u32,
+    /// Tasks of one array job; at most the cluster's MaxArraySize - 1
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = count_parser::<u32>(1..=4_000_000))]
+    pub(crate) array_size: u32,
+    /// Write the scripts and print the commands that would submit them
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) folder: SweepFolder,
+}
+
 /// Scripts and logs, below the folder of the sweep.
 const PLACE: &str = "slurm";
 
 pub(super) fn submit(args: &SubmitArgs) -> Result<()> {
-    check(args)?;
+    check_words(args)?;
     let folder = open(&args.folder)?;
     let missing = folder.status().map_err(refusal)?.missing;
-    let mut out = output::stdout();
     if missing.is_empty() {
         let all = folder.as_plan().shards.len();
         let reported = format!("nothing to submit: all {all} shards have a result\n");
-        return Ok(output::print_text(&mut out, &reported)?);
+        return output::print_text(&reported);
     }
     for (n, shards) in missing.chunks(args.array_size as usize).enumerate() {
         let script = write(args, &folder, n, shards)?;
@@ -30,16 +60,17 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<()> {
             true => format!("sbatch {}\n", script.display()),
             false => {
                 let job = submit_script(&script)?;
-                format!("job {job}: {} shards\n", shards.len())
+                format!("job {job}: {}\n", output::count(shards.len(), "shard"))
             }
         };
-        output::print_text(&mut out, &reported)?;
+        output::print_text(&reported)?;
     }
     Ok(())
 }
 
-/// Checks that what a script takes unchanged is one word, so that it means nothing else there.
-fn check(args: &SubmitArgs) -> Result<()> {
+/// Checks that values which are copied into scripts are single words, so that a shell cannot read
+/// anything else into them.
+fn check_words(args: &SubmitArgs) -> Result<()> {
     let given = [
         ("--partition", args.partition.as_deref()),
         ("--account", args.account.as_deref()),
@@ -51,14 +82,14 @@ fn check(args: &SubmitArgs) -> Result<()> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:,+".contains(c);
         if value.is_empty() || !value.chars().all(plain) {
             return Err(bad_input(format!(
-                "{name} '{value}': expected letters, digits and -_.:,+ alone"
+                "{name} '{value}': expected letters, digits and -_.:,+ only"
             )));
         }
     }
     Ok(())
 }
 
-/// Writes the list of shards and the script of one array job; gives the script.
+/// Writes the list of shards and the script of one array job; returns the path of the script.
 fn write(args: &SubmitArgs, folder: &ShardFolder, n: usize, shards: &[usize]) -> Result<PathBuf> {
     // Tasks run on other nodes, in a folder of Slurm's choice before ours.
     let here = std::path::absolute(folder.path())?;
@@ -124,7 +155,7 @@ fn quote_path(path: &Path) -> Result<String> {
     Ok(format!("\"{text}\""))
 }
 
-/// Submits a script; gives the job's number.
+/// Submits a script; returns the job's number.
 fn submit_script(script: &Path) -> Result<String> {
     let submitted = Command::new("sbatch")
         .arg("--parsable")

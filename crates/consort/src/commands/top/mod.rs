@@ -1,29 +1,48 @@
 //! `consort top`: what a daemon does, as a terminal view that follows it.
 
-mod chip;
 mod view;
 
 use super::daemon::{DaemonStatus, ThreadExplanation};
 use super::daemon_requests::{connect_to_daemon, refusal_as_input};
-use crate::cli::TopArgs;
 use crate::failure::bad_input;
+use crate::options::parse_interval;
 use crate::output;
 use anyhow::{Context, Result};
+use clap::Args;
 use consort_linux::control::{
     AttachTargets, DaemonConnection, DaemonConnectionError, DaemonRequest,
 };
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use view::{Panel, TopView};
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TopArgs {
+    /// Socket of the daemon, instead of this user's or the host's
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Time between two updates
+    #[arg(long, value_name = "TIME", value_parser = parse_interval, default_value = "1s")]
+    pub(crate) every: Duration,
+    /// Print one view and exit, as when stdout is no terminal
+    #[arg(long)]
+    pub(crate) once: bool,
+}
 
 pub(crate) fn execute(args: &TopArgs) -> Result<ExitCode> {
     let mut call = connect_to_daemon(args.socket.as_deref())?;
     let status = request_status(&mut call)?;
     if args.once || !std::io::stdout().is_terminal() {
-        return print_view(&status);
+        // One view as text: for pipes, and for scripts.
+        let width = output::page::width().unwrap_or(100).clamp(40, 400) as u16;
+        let chip_rows = view::chip_row_count(&status, width);
+        let rows = 12 + chip_rows + status.threads.len().min(200) as u16;
+        output::print_text(&view::as_text(&status, width, rows))?;
+        return Ok(ExitCode::SUCCESS);
     }
     let mut terminal = ratatui::try_init().context("the terminal cannot be drawn on")?;
     let result = TopSession::new(call, status, args.every).follow(&mut terminal);
@@ -36,15 +55,6 @@ fn request_status(call: &mut DaemonConnection) -> Result<DaemonStatus> {
         .send_request(&DaemonRequest::Status)
         .map_err(refusal_as_input)?;
     serde_json::from_value(reported).context("the daemon's answer")
-}
-
-/// One view as text: for pipes, and for whoever wants to look once.
-fn print_view(status: &DaemonStatus) -> Result<ExitCode> {
-    let width = output::page::width().unwrap_or(100).clamp(40, 400);
-    let rows = 12 + chip::row_count(status, width as u16) as usize + status.threads.len().min(200);
-    let text = view::as_text(status, width as u16, rows as u16);
-    output::print_text(&mut output::stdout(), &text)?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// The view while it is followed.
@@ -85,7 +95,7 @@ impl TopSession {
         }
     }
 
-    /// Does what a key asks for; whether it ends the view.
+    /// Carries out a key's action; returns true if it ends the view.
     fn handle_key(&mut self, key: KeyEvent) -> Result<bool> {
         if let Some(typed) = self.view.typing.take() {
             self.edit_policy_name(typed, key.code)?;
@@ -104,14 +114,21 @@ impl TopSession {
             KeyCode::PageDown => self.view.select(10),
             KeyCode::PageUp => self.view.select(-10),
             KeyCode::Char('p') => self.view.typing = Some(String::new()),
-            KeyCode::Char('d') => self.detach()?,
+            KeyCode::Char('d') => {
+                if let Some(pid) = self.view.selected().map(|thread| thread.pid) {
+                    self.send_request(&DaemonRequest::Detach(AttachTargets {
+                        pids: vec![pid],
+                        ..AttachTargets::default()
+                    }))?;
+                }
+            }
             KeyCode::Enter => self.explain()?,
             _ => {}
         }
         Ok(false)
     }
 
-    /// Goes on with the name of a policy.
+    /// Edits the name of the policy that is being typed.
     fn edit_policy_name(&mut self, mut typed: String, key: KeyCode) -> Result<()> {
         match key {
             KeyCode::Enter => return self.send_request(&DaemonRequest::Policy { policy: typed }),
@@ -122,17 +139,6 @@ impl TopSession {
         }
         self.view.typing = Some(typed);
         Ok(())
-    }
-
-    fn detach(&mut self) -> Result<()> {
-        let Some(thread) = self.view.selected() else {
-            return Ok(());
-        };
-        let pids = vec![thread.pid];
-        self.send_request(&DaemonRequest::Detach(AttachTargets {
-            pids,
-            ..AttachTargets::default()
-        }))
     }
 
     fn explain(&mut self) -> Result<()> {
@@ -150,7 +156,7 @@ impl TopSession {
         Ok(())
     }
 
-    /// Asks for a change; a refusal is shown, and the view goes on.
+    /// Requests a change; a refusal is shown, and the view continues.
     fn send_request(&mut self, request: &DaemonRequest) -> Result<()> {
         match self.call.send_request(request) {
             Ok(_) => self.view.message = "done".to_owned(),

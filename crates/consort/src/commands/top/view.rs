@@ -1,7 +1,7 @@
-//! The screen of `consort top`.
+//! The screen of `consort top`: the chip with one letter per PU, and the threads.
 
-use super::chip;
-use crate::commands::daemon::{DaemonStatus, ThreadLine};
+use crate::commands::daemon::{CoreLine, DaemonStatus, ThreadLine};
+use crate::output::count;
 use consort_core::escape_invisible;
 use ratatui::backend::TestBackend;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -9,39 +9,34 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table, TableState, Wrap};
 use ratatui::{Frame, Terminal};
+use std::collections::BTreeMap;
 
-/// Panel that lies over the threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Panel {
-    /// No panel: the threads are seen.
     Threads,
-    /// The keys.
     Help,
-    /// Explanation of why a thread is where it is.
     Why(String),
 }
 
-/// State of the screen.
 pub(super) struct TopView {
     status: DaemonStatus,
     table: TableState,
     pub(super) panel: Panel,
-    /// True while the view stands still: later turns are not shown.
+    /// True while later turns are not shown.
     pub(super) frozen: bool,
     /// The policy that is being typed.
     pub(super) typing: Option<String>,
-    /// Outcome of the last request.
     pub(super) message: String,
 }
 
 const HELP: &str = "\
 up, down, k, j   choose a thread
-enter            why it is where it is
-d                put its program back and let it alone
-p                go on with another policy
-space            stand still, go on
+enter            show why it is placed there
+d                stop managing its program
+p                switch to another policy
+space            freeze and unfreeze the view
 esc              back to the threads
-q                leave (the daemon goes on)";
+q                leave (the daemon continues)";
 
 /// Characters of a bar.
 const BAR: usize = 16;
@@ -79,12 +74,10 @@ impl TopView {
         threads.sort_by(|a, b| b.cpu_share.total_cmp(&a.cpu_share).then(a.tid.cmp(&b.tid)));
     }
 
-    /// The chosen thread.
     pub(super) fn selected(&self) -> Option<&ThreadLine> {
         self.status.threads.get(self.table.selected()?)
     }
 
-    /// Goes up or down the list.
     pub(super) fn select(&mut self, by: isize) {
         let last = self.status.threads.len().saturating_sub(1);
         let at = self.table.selected().unwrap_or(0);
@@ -94,7 +87,7 @@ impl TopView {
 
     pub(super) fn draw(&mut self, frame: &mut Frame<'_>) {
         let all = frame.area();
-        let chip = chip::lines(&self.status, all.width);
+        let chip = chip_lines(&self.status, all.width);
         // Threads keep half of the screen, however large the chip is.
         let chip_rows = (chip.len() as u16 + 1).min(all.height / 2);
         let parts = [
@@ -105,11 +98,22 @@ impl TopView {
         ];
         let [head, middle, below, foot] = Layout::vertical(parts).areas(all);
         frame.render_widget(Paragraph::new(self.head()), head);
-        let mut lines = vec![Line::from(chip::LEGEND).dim()];
+        let mut lines = vec![Line::from(LEGEND).dim()];
         lines.extend(chip);
         frame.render_widget(Paragraph::new(lines), middle);
         self.draw_threads(frame, below);
-        self.draw_panel(frame, below);
+        let panel = match &self.panel {
+            Panel::Threads => None,
+            Panel::Help => Some(("keys", HELP)),
+            Panel::Why(text) => Some(("why", text.as_str())),
+        };
+        if let Some((title, text)) = panel {
+            let panel = Paragraph::new(text)
+                .wrap(Wrap { trim: false })
+                .block(Block::bordered().title(title));
+            frame.render_widget(Clear, below);
+            frame.render_widget(panel, below);
+        }
         frame.render_widget(Paragraph::new(self.foot()), foot);
     }
 
@@ -122,14 +126,14 @@ impl TopView {
                 Span::from(format!("policy {} ", s.policy)).fg(Color::Cyan),
                 Span::from(format!("tier {}, quantum {:.0} ms, ", s.tier, s.quantum_ms)),
                 Span::from(format!("takes {own:.2} % of a PU")),
-                Span::from(if self.frozen { "  standing still" } else { "" }).bold(),
+                Span::from(if self.frozen { "  frozen" } else { "" }).bold(),
             ]),
             Line::from(format!(
-                "{} programs, {} threads; {} plans, {} moves, {} undone; up {:.0} s",
-                s.programs.len(),
-                s.threads.len(),
-                s.plans,
-                s.moves,
+                "{}, {}; {}, {}, {} undone; up {:.0} s",
+                count(s.programs.len(), "program"),
+                count(s.threads.len(), "thread"),
+                count(s.plans as usize, "plan"),
+                count(s.moves as usize, "move"),
                 s.undone,
                 s.uptime_s,
             )),
@@ -140,7 +144,17 @@ impl TopView {
     fn draw_threads(&mut self, frame: &mut Frame<'_>, area: Rect) {
         let heads = ["thread", "name", "CPU %", "class", "PU", "cycles", "why"];
         let header = Row::new(heads).style(Style::new().bold());
-        let rows = self.status.threads.iter().map(row);
+        let rows = self.status.threads.iter().map(|thread| {
+            Row::new([
+                Cell::from(format!("{:>7}", thread.tid)),
+                Cell::from(escape_invisible(&thread.name).into_owned()),
+                Cell::from(format!("{:>5.0}", 100.0 * thread.cpu_share)),
+                Cell::from(thread.class.clone()),
+                Cell::from(thread.last_pu.map_or(String::new(), |pu| pu.to_string())),
+                Cell::from(bar(thread)),
+                Cell::from(thread.chosen.clone()),
+            ])
+        });
         let widths = [
             Constraint::Length(8),
             Constraint::Length(15),
@@ -156,19 +170,6 @@ impl TopView {
         frame.render_stateful_widget(table, area, &mut self.table);
     }
 
-    fn draw_panel(&self, frame: &mut Frame<'_>, area: Rect) {
-        let (title, text) = match &self.panel {
-            Panel::Threads => return,
-            Panel::Help => ("keys", HELP),
-            Panel::Why(text) => ("why", text.as_str()),
-        };
-        let panel = Paragraph::new(text)
-            .wrap(Wrap { trim: false })
-            .block(Block::bordered().title(title));
-        frame.render_widget(Clear, area);
-        frame.render_widget(panel, area);
-    }
-
     fn foot(&self) -> Line<'static> {
         match &self.typing {
             Some(typed) => Line::from(format!("policy: {typed}_")).bold(),
@@ -178,18 +179,6 @@ impl TopView {
             None => Line::from(self.message.clone()),
         }
     }
-}
-
-fn row(thread: &ThreadLine) -> Row<'static> {
-    Row::new([
-        Cell::from(format!("{:>7}", thread.tid)),
-        Cell::from(escape_invisible(&thread.name).into_owned()),
-        Cell::from(format!("{:>5.0}", 100.0 * thread.cpu_share)),
-        Cell::from(thread.class.clone()),
-        Cell::from(thread.last_pu.map_or(String::new(), |pu| pu.to_string())),
-        Cell::from(bar(thread)),
-        Cell::from(thread.chosen.clone()),
-    ])
 }
 
 /// The cycle stack as a bar: the first letter of each component, as wide as its share.
@@ -228,6 +217,79 @@ pub(super) fn as_text(status: &DaemonStatus, width: u16, height: u16) -> String 
         text.push('\n');
     }
     text
+}
+
+/// Returns the letter and the colour for the class of a PU's occupant.
+fn letter(class: &str) -> (char, Style) {
+    let (letter, colour) = match class {
+        "fp" => ('F', Color::Cyan),
+        "int" => ('I', Color::Green),
+        "memory" => ('M', Color::Magenta),
+        "mixed" => ('X', Color::Yellow),
+        "unknown" => ('?', Color::Yellow),
+        "blocked" => ('b', Color::DarkGray),
+        _ => ('·', Color::DarkGray),
+    };
+    (letter, Style::new().fg(colour))
+}
+
+/// Legend of the letters.
+const LEGEND: &str = "F floating point  I integer  M memory  X mixed  ? unknown  b blocked  · none";
+
+/// The busiest thread that was seen on each PU.
+fn occupants(status: &DaemonStatus) -> BTreeMap<u32, &ThreadLine> {
+    let mut busiest: BTreeMap<u32, &ThreadLine> = BTreeMap::new();
+    for thread in &status.threads {
+        let Some(pu) = thread.last_pu else {
+            continue;
+        };
+        let entry = busiest.entry(pu).or_insert(thread);
+        if thread.cpu_share > entry.cpu_share {
+            *entry = thread;
+        }
+    }
+    busiest
+}
+
+/// Characters of a package's label.
+const LABEL: u16 = 5;
+
+/// Lines that the chip takes.
+pub(super) fn chip_row_count(status: &DaemonStatus, width: u16) -> u16 {
+    chip_lines(status, width).len() as u16
+}
+
+/// The chip as lines of a given width.
+fn chip_lines(status: &DaemonStatus, width: u16) -> Vec<Line<'static>> {
+    let occupants = occupants(status);
+    let mut packages: BTreeMap<u32, Vec<&CoreLine>> = BTreeMap::new();
+    for core in &status.cores {
+        packages.entry(core.package).or_default().push(core);
+    }
+    // A core takes a letter per PU, and a blank.
+    let most = { status.cores.iter() }.map(|core| core.pus.len()).max();
+    let core_width = most.unwrap_or(1) as u16 + 1;
+    let per_line = usize::from(width.saturating_sub(LABEL) / core_width).max(1);
+    let mut all = Vec::new();
+    for (package, cores) in packages {
+        for (number, chunk) in cores.chunks(per_line).enumerate() {
+            let label = match number {
+                0 => format!("{:<5}", format!("P{package}")),
+                _ => " ".repeat(usize::from(LABEL)),
+            };
+            let mut spans = vec![Span::from(label).dim()];
+            for core in chunk {
+                spans.extend(core.pus.iter().map(|pu| {
+                    let class = occupants.get(pu).map_or("", |t| t.class.as_str());
+                    let (letter, style) = letter(class);
+                    Span::styled(letter.to_string(), style)
+                }));
+                spans.push(Span::from(" "));
+            }
+            all.push(Line::from(spans));
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -280,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chosen_thread_stays_chosen_while_others_pass_it() {
+    fn chosen_thread_stays_chosen() {
         let mut view = TopView::new(status(1, 4, 2, 6));
         view.select(2);
         let chosen = view.selected().unwrap().tid;

@@ -1,10 +1,9 @@
-//! Training runs on this machine: its arguments, and what the result says of itself.
+//! Training runs on this machine.
 
-use super::{TrainingData, check_folds};
-use crate::cli::TrainArgs;
-use crate::commands::manage::enact_config;
+use super::{TrainArgs, TrainingData, check_folds};
+use crate::commands::manage::{detect_host, enact_config};
 use crate::failure::bad_input;
-use crate::{host, progress};
+use crate::progress;
 use anyhow::Result;
 use consort_core::{PuId, Signal, hint};
 use consort_experiment::train::TrainingSet;
@@ -15,6 +14,7 @@ use std::time::Duration;
 
 /// Time of each kernel alone, and of each pair together.
 const FULL: Duration = Duration::from_millis(500);
+
 const QUICK: Duration = Duration::from_millis(200);
 
 pub(super) fn train_live(args: &TrainArgs) -> Result<TrainingData> {
@@ -25,12 +25,12 @@ pub(super) fn train_live(args: &TrainArgs) -> Result<TrainingData> {
             "--ways {ways}: the live machine trains on pairs, --ways 2; described machines take more"
         )));
     }
-    let host = host::discover_host(None)?;
+    let host = detect_host(None)?;
     let pus = siblings(&args.as_siblings, &host)?;
     let offers = host.offers();
     if !offers.missing_signals(&[Signal::CycleStack]).is_empty() {
         return Err(bad_input(
-            "no tier of this machine tells cycle stacks; see consort machine",
+            "no tier of this machine gives cycle stacks; see consort machine",
         ));
     }
     let time = args
@@ -137,13 +137,13 @@ fn notes(args: &TrainArgs, plan: &KernelPlan, rows: usize) -> Vec<String> {
     let [a, b] = plan.pus;
     let pretended = (!args.as_siblings.is_empty()).then(|| {
         format!(
-            "PUs {a} and {b} were treated as if they shared a core; the model holds for what they \
-             really share"
+            "PUs {a} and {b} were treated as if they shared a core; the model holds for the units that \
+             they really share"
         )
     });
     let missing = (missing > 0).then(|| {
         format!(
-            "{missing} of {all} rows are left out, because one of their threads did nothing or was \
+            "{missing} of {all} rows are missing, because one of their threads did nothing or was \
              never sampled; a longer time, --seconds, gives more"
         )
     });

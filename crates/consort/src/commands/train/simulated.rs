@@ -1,51 +1,48 @@
 //! Training runs on a simulated machine.
 
-use super::{TrainingData, check_folds};
-use crate::cli::TrainArgs;
+use super::{TrainArgs, TrainingData, check_folds};
 use crate::descriptions::{self, Programs};
 use crate::failure::bad_input;
-use crate::progress;
 use anyhow::Result;
 use consort_experiment::train::collect::{CollectError, CollectedSets, Training, collect};
-use consort_experiment::{ExperimentContext, Scale, StageProgress};
 use consort_sim::chip::Chip;
 use consort_sim::program::ProgramSpec;
 use consort_sim::workload::{ProgramSource, Workload};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The suite that is trained on where no programs are named.
+/// The suite to train on if no programs are named.
 const SUITE: &str = "spec2006";
 
 /// Length of a quantum (Feliu et al., section 4.2).
 const QUANTUM: Duration = Duration::from_millis(100);
 
-/// Threads per core where none are named, as far as the core takes them.
+/// Threads per core if none are named, as far as the core takes them.
 const WAYS: [u32; 2] = [2, 4];
 
 /// Length of a run, and groups drawn per level of more than two threads.
 const FULL: (Duration, usize) = (Duration::from_secs(10), 400);
+
 const QUICK: (Duration, usize) = (Duration::from_secs(3), 100);
 
 pub(super) fn train_simulated(args: &TrainArgs) -> Result<TrainingData> {
     if !args.as_siblings.is_empty() {
         return Err(bad_input(
-            "--as-siblings is for the live machine; simulated cores say what they share",
+            "--as-siblings is for the live machine; descriptions name the units that simulated cores share",
         ));
     }
     let training = training(args)?;
     check_folds(training.programs.len(), args.folds)?;
-    let progress = progress::start_meter("runs");
-    let report_progress = |at: StageProgress| progress.set_done(at.done, at.total);
-    let scale = if args.quick {
-        Scale::Quick
-    } else {
-        Scale::Full
-    };
-    let context = ExperimentContext::new(args.seed, scale, args.jobs.workers(), &report_progress);
-    let collected = collect(&training, &context);
-    progress.finish();
-    let collected = collected.map_err(refusal)?;
+    let collected = args
+        .jobs
+        .run_experiment("runs", args.seed, args.quick, |context| {
+            collect(&training, context)
+        });
+    // The machine or the programs can be wrong; the rest are failed runs.
+    let collected = collected.map_err(|error| match error {
+        CollectError::Workers(_) | CollectError::Experiment(_) => error.into(),
+        _ => bad_input(error),
+    })?;
     Ok(TrainingData {
         machine: training.chip.spec().name.clone(),
         source: source(&training, &collected, args.seed),
@@ -75,7 +72,7 @@ fn ways(args: &TrainArgs, chip: &Chip) -> Vec<u32> {
     if ways.is_empty() {
         ways.extend(fitting());
     }
-    // A core of one PU is refused for what it is.
+    // A core of one PU is refused later, with an error about that core.
     if ways.is_empty() {
         ways.push(WAYS[0]);
     }
@@ -84,7 +81,7 @@ fn ways(args: &TrainArgs, chip: &Chip) -> Vec<u32> {
     ways
 }
 
-/// The programs that were named, each once; all of the suite when none was.
+/// The named programs, each once; all of the suite if none is named.
 fn programs(names: &[&str]) -> Result<Vec<Arc<ProgramSpec>>> {
     if names.is_empty() {
         return Programs.suite(SUITE).map_err(bad_input);
@@ -121,12 +118,4 @@ fn source(training: &Training, collected: &CollectedSets, seed: u64) -> String {
         training.quanta,
         training.quantum_ns / 1_000_000,
     )
-}
-
-/// Marks what the machine or the programs cannot give as bad input; the rest is a failed run.
-fn refusal(error: CollectError) -> anyhow::Error {
-    match error {
-        CollectError::Workers(_) | CollectError::Experiment(_) => error.into(),
-        _ => bad_input(error),
-    }
 }

@@ -1,21 +1,22 @@
-//! Programs in place of recorded threads: measured ones where they are given, else the described
-//! program that is nearest in what the recording tells.
+//! Programs in place of recorded threads: measured ones if they are given, else the described
+//! program that is nearest in what the recording shows.
 
 use crate::failure::bad_input;
 use anyhow::Result;
 use consort_core::{Mix, Observation, ThreadId, ThreadObservation};
 use consort_data::recording::{Recording, RecordingError};
-use consort_sim::program::ProgramSpec;
-use consort_sim::program::presets;
+use consort_sim::program::{PhaseSpec, ProgramSpec, presets};
 use consort_sim::workload::WorkloadItem;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Share of one PU from which on a thread counts: others hardly disturb anybody.
+/// Share of one PU from which on a thread counts: others hardly disturb their co-runners.
 const ACTIVE_FROM: f64 = 0.05;
-/// Suites of which programs may stand for recorded ones.
+
+/// The suite whose programs may stand for recorded threads.
 const SUITE: &str = "spec2006";
-/// Capacity, bytes, whose misses tell how much a program waits for memory.
+
+/// Capacity, bytes, whose misses rank programs by their waits for memory.
 const CAPACITY_BYTES: f64 = 1_048_576.0;
 
 /// A group of recorded threads of one name, and the program that stands for it.
@@ -31,13 +32,13 @@ pub(super) struct StandIn {
     pub(super) cpu_share: f64,
     /// The program in their place, as workloads name it.
     pub(super) program: String,
-    /// Basis of that choice: measured, or how it was guessed.
+    /// Basis of that choice: measured, or the way it was guessed.
     pub(super) basis: String,
-    /// True where the program is a guess.
+    /// True if the program is a guess.
     pub(super) guessed: bool,
-    /// Mix of instructions by time, where it was recorded.
+    /// Mix of instructions by time, if it was recorded.
     pub(super) mix: Option<Mix>,
-    /// Share of CPU time behind loads, where it was recorded.
+    /// Share of CPU time behind loads, if it was recorded.
     pub(super) memory_stall: Option<f64>,
 }
 
@@ -63,7 +64,7 @@ struct ThreadSums {
     mix: Mix,
     mix_ns: f64,
     stall_ns: f64,
-    told_ns: f64,
+    stalls_known_ns: f64,
 }
 
 impl ThreadSums {
@@ -78,7 +79,7 @@ impl ThreadSums {
         }
         if let Some(stall) = thread.sample.get(consort_core::Signal::MemoryStall) {
             self.stall_ns += stall * cpu_ns;
-            self.told_ns += cpu_ns;
+            self.stalls_known_ns += cpu_ns;
         }
     }
 
@@ -87,7 +88,7 @@ impl ThreadSums {
     }
 
     fn memory_stall(&self) -> Option<f64> {
-        (self.told_ns > 0.0).then(|| self.stall_ns / self.told_ns)
+        (self.stalls_known_ns > 0.0).then(|| self.stall_ns / self.stalls_known_ns)
     }
 }
 
@@ -122,7 +123,7 @@ fn is_active(sum: &ThreadSums, duration_ns: f64) -> bool {
 /// Recorded threads, by their names.
 struct RecordingSums {
     managed: BTreeMap<String, ThreadSums>,
-    /// Threads that Consort observed and left alone.
+    /// Threads that Consort observed and did not place.
     unmanaged: BTreeMap<String, ThreadSums>,
     /// Threads that began and ended within one interval, so that no plan was for them.
     brief: BTreeMap<String, ThreadSums>,
@@ -143,11 +144,11 @@ impl RecordingSums {
             sums.duration_ns = sums.duration_ns.max(seen.time_ns as f64);
             for thread in &seen.threads {
                 living.insert(thread.id);
-                let of = match thread.managed {
+                let threads = match thread.managed {
                     true => &mut sums.managed,
                     false => &mut sums.unmanaged,
                 };
-                let sum = of.entry(thread.name.to_string()).or_default();
+                let sum = threads.entry(thread.name.to_string()).or_default();
                 sum.add(&seen, thread);
             }
             for thread in seen
@@ -193,19 +194,20 @@ fn stand_in(
     let (mix, memory_stall) = (sum.mix(), sum.memory_stall());
     let (program, basis, guessed) = match (profiles.get(&name), mix) {
         (Some(file), _) => (
-            as_item(file),
-            "measured: the file that was given".to_owned(),
+            workload_file(file),
+            "measured: the file that was given",
             false,
         ),
-        (None, Some(mix)) => {
-            let nearest = nearest_program(candidates, mix, memory_stall);
-            let basis = "guessed: nearest by recorded mix and waits for memory".to_owned();
-            (nearest, basis, true)
-        }
-        (None, None) => {
-            let basis = "guessed: the recording tells CPU time alone".to_owned();
-            ("gcc".to_owned(), basis, true)
-        }
+        (None, Some(mix)) => (
+            nearest_program(candidates, mix, memory_stall),
+            "guessed: nearest by recorded mix and waits for memory",
+            true,
+        ),
+        (None, None) => (
+            "gcc".to_owned(),
+            "guessed: the recording has only CPU times",
+            true,
+        ),
     };
     let at_a_time = (sum.lived_ns / duration_ns).round().max(1.0);
     StandIn {
@@ -214,15 +216,15 @@ fn stand_in(
         cpu_s: sum.cpu_ns / 1e9,
         cpu_share: sum.cpu_ns / sum.lived_ns.max(1.0),
         program,
-        basis,
+        basis: basis.to_owned(),
         guessed,
         mix,
         memory_stall,
     }
 }
 
-/// A path as a workload names it.
-fn as_item(path: &str) -> String {
+/// A path in the notation of workloads, quoted if needed.
+fn workload_file(path: &str) -> String {
     let item = WorkloadItem::File {
         path: path.to_owned(),
         threads: None,
@@ -263,12 +265,12 @@ fn nearest_program(candidates: &[ProgramSpec], mix: Mix, memory_stall: Option<f6
 fn misses(program: &ProgramSpec) -> f64 {
     let phases = &program.phases;
     let weight: f64 = phases.iter().map(|phase| phase.length_ginstr).sum();
-    let of = |phase: &consort_sim::program::PhaseSpec| {
+    let missed = |phase: &PhaseSpec| {
         let at = (CAPACITY_BYTES / 8_192.0).log2().round() as usize;
         let mpki = phase.data_mpki.get(at).copied().unwrap_or(0.0);
         mpki * phase.length_ginstr
     };
-    phases.iter().map(of).sum::<f64>() / weight.max(1e-12)
+    phases.iter().map(missed).sum::<f64>() / weight.max(1e-12)
 }
 
 /// Shares of floating point, loads, stores and branches over all phases.
@@ -304,13 +306,13 @@ mod tests {
     }
 
     #[test]
-    fn path_with_signs_of_the_notation_is_one_item() {
-        assert_eq!(as_item("/ws@2/c++.toml"), "\"/ws@2/c++.toml\"");
-        assert_eq!(as_item("/a/b.toml"), "/a/b.toml");
+    fn path_with_signs_is_one_item() {
+        assert_eq!(workload_file("/ws@2/c++.toml"), "\"/ws@2/c++.toml\"");
+        assert_eq!(workload_file("/a/b.toml"), "/a/b.toml");
     }
 
     #[test]
-    fn a_program_is_nearest_to_itself_where_waits_do_not_tell_otherwise() {
+    fn program_is_nearest_to_itself() {
         let candidates = candidates().unwrap();
         for name in ["hmmer", "mcf", "povray", "lbm"] {
             assert_eq!(nearest_program(&candidates, mix_of(name), None), name);
@@ -318,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_memory_is_taken_for_one_that_misses() {
+    fn waits_for_memory_select_missing_programs() {
         let candidates = candidates().unwrap();
         let find = |stall| {
             let name = nearest_program(&candidates, mix_of("hmmer"), Some(stall));

@@ -1,26 +1,62 @@
-//! `consort what-if`: what was recorded, on another machine and under other policies.
+//! `consort what-if`: a recording on another machine and under other policies.
 
 mod guess;
-mod page;
 
 use super::compare;
-use crate::cli::{OutputFormat, SetupArgs, WhatIfArgs};
+use crate::commands::compare::{LongTableFile, SetupArgs};
 use crate::failure::bad_input;
-use crate::output::{self, OutputColumn, number, text};
-use crate::progress;
-use crate::report::ReportFile;
-use crate::table_file::LongTableFile;
+use crate::options::{Jobs, NumbersOut, count_parser, seed_parser};
+use crate::output::file::ReportFile;
+use crate::output::{self, OutputColumn, OutputFormat, count, number, text};
+use crate::values;
 use anyhow::Result;
+use clap::Args;
 use consort_core::escape_invisible;
+use consort_core::stats::ConfidenceInterval;
 use consort_data::recording::Recording;
-use consort_experiment::{ExperimentContext, Scale, StageProgress};
-use consort_experiment::{PolicyComparison, compare_runs};
+use consort_data::{
+    Axis, Bar, BarChart, BarSeries, Figure, List, Plot, ReportColumn, ReportTable, figures_page,
+};
+use consort_experiment::{ContenderRow, MeanEstimate, PolicyComparison, compare_runs};
 use guess::{DroppedThreads, StandIn};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(crate) struct WhatIfArgs {
+    /// Recording, or the folder FILE.parts that a killed run leaves
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Machine to simulate: a name or a file; see `consort machine --list`
+    #[arg(short, long, value_name = "MACHINE", add = values::machines())]
+    pub(crate) machine: String,
+    /// Policies, comma-separated
+    #[arg(short, long, value_name = "POLICIES", required = true, add = values::policy_list())]
+    pub(crate) policies: Vec<String>,
+    /// A program file for the threads of this name, as `consort profile` writes it, instead of a
+    /// guess
+    #[arg(long, value_name = "NAME=FILE")]
+    pub(crate) profile: Vec<String>,
+    /// Runs of each policy, with successive seeds
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count_parser::<u32>(1..=10_000))]
+    pub(crate) runs: u32,
+    /// Seed of all randomness
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
+    pub(crate) seed: u64,
+    /// Write the result as a page for browsers to FILE as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report_html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) numbers: NumbersOut,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: OutputFormat,
+    #[command(flatten)]
+    pub(crate) jobs: Jobs,
+}
 
 /// Groups of threads that the sentence about dropped ones names.
 const NAMED: usize = 12;
@@ -46,8 +82,7 @@ struct WhatIf {
 }
 
 pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
-    let page_file = args.report_html.as_deref().map(ReportFile::create);
-    let page_file = page_file.transpose()?;
+    let page_file = ReportFile::begin(args.report_html.as_deref())?;
     let recording = Recording::open(&args.file).map_err(bad_input)?;
     let (stands, dropped) = guess::find_stand_ins(&recording, &profiles(&args.profile)?)?;
     if stands.is_empty() {
@@ -61,18 +96,32 @@ pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
         .iter()
         .map(|s| format!("{}*{}", s.threads, s.program));
     let workload = parts.collect::<Vec<_>>().join("+");
+    let cpu_s = |guessed: bool| -> f64 {
+        let stands = stands.iter().filter(|stand| stand.guessed == guessed);
+        stands.map(|stand| stand.cpu_s).sum()
+    };
+    let (guessed_s, measured_s) = (cpu_s(true), cpu_s(false));
     let what_if = WhatIf {
         command: recording.info().command.clone(),
-        guessed_share: guessed_share(&stands),
+        guessed_share: guessed_s / (guessed_s + measured_s).max(1e-12),
         comparison: simulate(args, &workload)?,
         stands,
         dropped,
         workload,
     };
     if let Some(file) = page_file {
-        file.write_text(page::html(&what_if)?.as_bytes())?;
+        file.write(&html(&what_if)?)?;
     }
-    show(args.format, &what_if)
+    let results = &what_if.comparison.results;
+    output::print(args.format, compare::COLUMNS, results, &what_if, || {
+        format!(
+            "{}\n{}\n{}\n",
+            output::table(COLUMNS, &what_if.stands),
+            output::table(compare::COLUMNS, results),
+            sentences(&what_if).join("\n")
+        )
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// `NAME=FILE` of each.
@@ -97,15 +146,6 @@ fn profiles(texts: &[String]) -> Result<BTreeMap<String, String>> {
     texts.iter().map(pair).collect()
 }
 
-fn guessed_share(stands: &[StandIn]) -> f64 {
-    let sum = |guessed: bool| -> f64 {
-        let of = stands.iter().filter(|stand| stand.guessed == guessed);
-        of.map(|stand| stand.cpu_s).sum()
-    };
-    let (guessed, measured) = (sum(true), sum(false));
-    guessed / (guessed + measured).max(1e-12)
-}
-
 fn simulate(args: &WhatIfArgs, workload: &str) -> Result<PolicyComparison> {
     let setup = SetupArgs {
         machine: args.machine.clone(),
@@ -121,22 +161,18 @@ fn simulate(args: &WhatIfArgs, workload: &str) -> Result<PolicyComparison> {
     let contenders = compare::contenders(&args.policies, &setup.os)?;
     let file = LongTableFile::begin(&setup, workload)?;
     let baseline = contenders.iter().position(|c| c.name() == "linux");
-    let progress = progress::start_meter("runs");
-    let report_progress = |at: StageProgress| progress.set_done(at.done, at.total);
-    let context = ExperimentContext::new(
-        args.seed,
-        Scale::Full,
-        args.jobs.workers(),
-        &report_progress,
-    );
-    let compared = compare_runs(
-        &experiment,
-        &contenders,
-        baseline.unwrap_or(0),
-        args.runs as usize,
-        &context,
-    );
-    progress.finish();
+    let baseline = baseline.unwrap_or(0);
+    let compared = args
+        .jobs
+        .run_experiment("runs", args.seed, false, |context| {
+            compare_runs(
+                &experiment,
+                &contenders,
+                baseline,
+                args.runs as usize,
+                context,
+            )
+        });
     let compared = compared.map_err(compare::refusal)?;
     file.write(&compared.runs)?;
     Ok(compared.comparison)
@@ -151,20 +187,6 @@ const COLUMNS: &[OutputColumn<StandIn>] = &[
     text("basis", |s| s.basis.clone()),
 ];
 
-fn show(format: OutputFormat, what_if: &WhatIf) -> Result<ExitCode> {
-    let mut out = output::stdout();
-    let results = &what_if.comparison.results;
-    if format != OutputFormat::Table {
-        output::print(&mut out, format, compare::COLUMNS, results, what_if)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    output::print_text(&mut out, &output::table(COLUMNS, &what_if.stands))?;
-    output::print_text(&mut out, "\n")?;
-    output::print_text(&mut out, &output::table(compare::COLUMNS, results))?;
-    output::print_text(&mut out, &format!("\n{}\n", sentences(what_if).join("\n")))?;
-    Ok(ExitCode::SUCCESS)
-}
-
 /// Returns sentences on how the numbers were obtained, and how much of them is guessed.
 fn sentences(what_if: &WhatIf) -> Vec<String> {
     let PolicyComparison {
@@ -174,9 +196,10 @@ fn sentences(what_if: &WhatIf) -> Vec<String> {
         ..
     } = &what_if.comparison;
     let method = format!(
-        "{} on {machine}: mean of {runs} runs each, ± half a 95 % interval (Student's t); \
+        "{} on {machine}: mean of {} each, ± half a 95 % interval (Student's t); \
          speedup over {baseline}.",
-        what_if.workload
+        what_if.workload,
+        count(*runs, "run")
     );
     let guessed = format!(
         "{:.0} % of the recorded CPU time is simulated by guessed programs (estimated): \
@@ -190,7 +213,7 @@ fn sentences(what_if: &WhatIf) -> Vec<String> {
 
 /// The sentence about groups of threads that are left out; the JSON document has all of them.
 fn dropped_sentence(dropped: &[DroppedThreads]) -> Option<String> {
-    let count: usize = dropped.iter().map(|group| group.threads).sum();
+    let threads: usize = dropped.iter().map(|group| group.threads).sum();
     let cpu_s: f64 = dropped.iter().map(|group| group.cpu_s).sum();
     let mut groups: Vec<String> = { dropped.iter().take(NAMED) }
         .map(|group| {
@@ -205,16 +228,91 @@ fn dropped_sentence(dropped: &[DroppedThreads]) -> Option<String> {
         .collect();
     match dropped.len().saturating_sub(NAMED) {
         0 => {}
-        1 => groups.push("1 group more".to_owned()),
-        more => groups.push(format!("{more} groups more")),
+        more => groups.push(count(more, "more group")),
     }
-    let threads = if count == 1 { "thread" } else { "threads" };
-    (count > 0).then(|| {
+    (threads > 0).then(|| {
         format!(
-            "Not simulated: {count} {threads} with {cpu_s:.2} s of CPU time in all: {}.",
+            "Not simulated: {} with {cpu_s:.2} s of CPU time in all: {}.",
+            count(threads, "thread"),
             groups.join(", ")
         )
     })
+}
+
+/// A measure of a policy: its key, heading, unit, and getter.
+type PolicyMeasureColumn = (
+    &'static str,
+    &'static str,
+    Option<&'static str>,
+    fn(&ContenderRow) -> MeanEstimate,
+);
+
+const MEASURES: [PolicyMeasureColumn; 6] = [
+    ("stp", "STP", None, |r| r.stp),
+    ("speedup", "Speedup", None, |r| r.speedup),
+    ("antt", "ANTT", None, |r| r.antt),
+    ("unfairness", "Unfairness", None, |r| r.unfairness),
+    ("makespan", "Makespan", Some("s"), |r| r.makespan_s),
+    ("energy", "Energy", Some("J"), |r| r.energy_j),
+];
+
+fn html(what_if: &WhatIf) -> Result<String> {
+    let title = format!("{} on {}", what_if.command, what_if.comparison.machine);
+    let stands = List::new(COLUMNS, &what_if.stands);
+    let stands = stands.to_report_table("stands", "Programs in place of the recorded threads")?;
+    let tables = [results(what_if)?, stands];
+    let figures = [throughput(what_if)?];
+    Ok(figures_page(
+        &title,
+        &sentences(what_if),
+        &tables,
+        &figures,
+    )?)
+}
+
+fn results(what_if: &WhatIf) -> Result<ReportTable> {
+    let columns = MEASURES.map(|(key, title, unit, _)| match unit {
+        Some(unit) => ReportColumn::with_unit(key, title, unit),
+        None => ReportColumn::plain(key, title),
+    });
+    let mut table = ReportTable::new("policies", "Policies", columns.into())?;
+    let n = what_if.comparison.runs;
+    for row in &what_if.comparison.results {
+        let cells = MEASURES.map(|(_, _, _, measure)| {
+            let MeanEstimate { mean, ci95 } = measure(row);
+            ConfidenceInterval { mean, ci95, n }.into()
+        });
+        table.push(&row.policy, cells.into())?;
+    }
+    Ok(table)
+}
+
+fn throughput(what_if: &WhatIf) -> Result<Figure> {
+    let rows = &what_if.comparison.results;
+    let bar = |row: &ContenderRow| {
+        Some(Bar {
+            value: row.stp.mean,
+            ci95: row.stp.ci95,
+        })
+    };
+    let plot = Plot::Bars(BarChart {
+        category: "policy".to_owned(),
+        value: Axis::linear("STP", None),
+        baseline: 0.0,
+        groups: rows.iter().map(|row| row.policy.clone()).collect(),
+        series: vec![BarSeries {
+            name: "STP".to_owned(),
+            bars: rows.iter().map(bar).collect(),
+        }],
+    });
+    let runs = what_if.comparison.runs;
+    Ok(Figure::new(
+        "stp",
+        "System throughput by policy",
+        "",
+        runs,
+        plot,
+    )?)
 }
 
 #[cfg(test)]
@@ -239,7 +337,7 @@ mod tests {
         assert!(
             dropped_sentence(&many)
                 .unwrap()
-                .ends_with(", 2 groups more.")
+                .ends_with(", 2 more groups.")
         );
     }
 }

@@ -1,14 +1,13 @@
-//! `consort replay`: what a policy would have planned for what was recorded.
+//! `consort replay`: the plans that a policy would have made for a recording.
 
-mod timeline;
-
-use crate::cli::{OutputFormat, ReplayArgs};
 use crate::failure::bad_input;
-use crate::output::{self, OutputColumn, number, text};
-use crate::report::ReportFile;
-use crate::table_file::TableOutput;
+use crate::options::{NumbersOut, seed_parser};
+use crate::output::file::{ReportFile, TableOutput};
+use crate::output::{self, OutputColumn, OutputFormat, count, number, text};
+use crate::values;
 use anyhow::Result;
-use consort_core::policy::{Policy, PolicySpec};
+use clap::Args;
+use consort_core::policy::PolicySpec;
 use consort_core::{
     Backoff, ControlLoop, ControlTurn, EnactmentReport, Machine, Observation, Placement, Plan,
     SignalOffers, ThreadId, Topology, escape_invisible, policies,
@@ -17,9 +16,34 @@ use consort_data::long::{LongRows, RowOwner};
 use consort_data::recording::{Quanta, RecordedQuantum, Recording, RecordingError};
 use consort_data::{List, Table, figures_page};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use timeline::ReplayTimeline;
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Recording, or the folder FILE.parts that a killed run leaves
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Policy with options to replay; the recorded one if not given
+    #[arg(short, long, value_name = "POLICY", add = values::live_policies())]
+    pub(crate) policy: Option<String>,
+    /// Seed of all randomness in the policy
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
+    pub(crate) seed: u64,
+    /// Write a timeline with recorded and replayed placements to FILE, for Perfetto (ui.perfetto.dev)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) timeline: Option<PathBuf>,
+    /// Write the result as a page for browsers to FILE as well
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report_html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) numbers: NumbersOut,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: OutputFormat,
+}
 
 /// The JSON document. Keys are a contract: add, never rename.
 #[derive(Debug, Serialize)]
@@ -36,8 +60,8 @@ struct ReplayDocument {
     duration_s: f64,
     /// Placements that the policy would have changed.
     changes: u64,
-    /// Share of threads and quanta that it would have placed as they were, 0 to 1; none where no
-    /// thread was managed.
+    /// Share of threads and quanta that it would have placed as they were, 0 to 1; `None` if
+    /// no thread was managed.
     agreement: Option<f64>,
     /// Threads, by CPU time.
     threads: Vec<ReplayThreadRow>,
@@ -60,20 +84,16 @@ impl ReplayDocument {
         rows.push_if_some(whole, "agreement", self.agreement, None);
         for thread in &self.threads {
             let name = format!("{}:{}", escape_invisible(&thread.name), thread.tid);
-            let of = RowOwner {
-                program: Some(&name),
-                ..whole
-            };
-            rows.push(of, "cpu_s", thread.cpu_s, Some("s"));
-            rows.push(of, "quanta", thread.quanta as f64, None);
-            rows.push(of, "agreement", thread.agreement, None);
-            rows.push(of, "changes", thread.changes as f64, None);
+            let owner = whole.with_program(&name);
+            rows.push(owner, "cpu_s", thread.cpu_s, Some("s"));
+            rows.push(owner, "quanta", thread.quanta as f64, None);
+            rows.push(owner, "agreement", thread.agreement, None);
+            rows.push(owner, "changes", thread.changes as f64, None);
         }
         rows.table()
     }
 }
 
-/// One thread.
 #[derive(Clone, Debug, Default, Serialize)]
 struct ReplayThreadRow {
     tid: u32,
@@ -90,16 +110,16 @@ struct ReplayThreadRow {
     placed: String,
     /// Placement that was recorded last.
     recorded: String,
-    /// Rule by which the policy placed it last; empty where it gave none.
+    /// Rule by which the policy placed it last; empty if it gave none.
     chosen: String,
 }
 
-/// A recording as a machine: what it shows does not depend on what is planned.
+/// A recording as a machine. Its observations do not depend on plans.
 struct RecordingPlayback {
     topology: Topology,
     offers: SignalOffers,
     quanta: Quanta,
-    /// The plan that was made of what is shown now.
+    /// The plan that was recorded with the last observation.
     plan: Plan,
 }
 
@@ -129,10 +149,8 @@ impl Machine for RecordingPlayback {
 }
 
 pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
-    let page_file = args.report_html.as_deref().map(ReportFile::create);
-    let page_file = page_file.transpose()?;
-    let timeline_file = args.timeline.as_deref().map(ReportFile::create);
-    let timeline_file = timeline_file.transpose()?;
+    let page_file = ReportFile::begin(args.report_html.as_deref())?;
+    let timeline_file = ReportFile::begin(args.timeline.as_deref())?;
     let file = TableOutput::begin(args.numbers.out.as_deref())?;
     let recording = Recording::open(&args.file).map_err(bad_input)?;
     let about = recording.info();
@@ -143,32 +161,38 @@ pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
         plan: Plan::default(),
     };
     let name = args.policy.as_deref().unwrap_or(&about.policy);
-    let policy = policy(name, &playback)?;
-    let mut wheel = ControlLoop::new(playback, policy, Backoff::off(), args.seed);
+    let mut spec: PolicySpec = name.parse().map_err(bad_input)?;
+    spec.attach(consort_describe::input::read_if_file)
+        .map_err(bad_input)?;
+    let policy = policies::open(&playback.topology, &playback.offers, &spec);
+    let policy = policy.map_err(bad_input)?;
+    let mut control_loop = ControlLoop::new(playback, policy, Backoff::off(), args.seed);
     let mut sums = ReplaySums::default();
     let mut timeline = timeline_file.map(|file| (file, ReplayTimeline::default()));
-    while let Some(turn) = wheel.run_turn().map_err(bad_input)? {
-        sums.add(&turn, &wheel.machine().plan);
+    while let Some(turn) = control_loop.run_turn().map_err(bad_input)? {
+        sums.add(&turn, &control_loop.machine().plan);
         if let Some((_, timeline)) = &mut timeline {
-            timeline.add(&turn, &wheel.machine().plan);
+            timeline.add(&turn, &control_loop.machine().plan);
         }
     }
     let replayed = sums.into_document(&recording, name);
     if let Some((file, timeline)) = timeline {
-        file.write_text(timeline.into_text().as_bytes())?;
+        file.write(&timeline.into_text())?;
     }
     if let Some(file) = page_file {
-        file.write_text(html(&replayed)?.as_bytes())?;
+        let threads = List::new(COLUMNS, &replayed.threads);
+        let threads = threads.to_report_table("threads", "Threads, by CPU time")?;
+        let title = format!("{} on a recording of {}", replayed.policy, replayed.command);
+        let facts = [sentence(&replayed)];
+        file.write(&figures_page(&title, &facts, &[threads], &[])?)?;
     }
     file.write(|| replayed.table(args.seed))?;
-    show(args.format, &replayed)
-}
-
-fn policy(text: &str, machine: &RecordingPlayback) -> Result<Box<dyn Policy>> {
-    let mut spec: PolicySpec = text.parse().map_err(bad_input)?;
-    spec.attach(consort_describe::input::read_if_file)
-        .map_err(bad_input)?;
-    policies::open(&machine.topology, &machine.offers, &spec).map_err(bad_input)
+    let threads = &replayed.threads;
+    output::print(args.format, COLUMNS, threads, &replayed, || {
+        let table = output::table(COLUMNS, threads);
+        format!("{table}\n{}\n", sentence(&replayed))
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Sums over a replay.
@@ -242,28 +266,6 @@ const COLUMNS: &[OutputColumn<ReplayThreadRow>] = &[
     text("why", |r| r.chosen.clone()),
 ];
 
-fn show(format: OutputFormat, replayed: &ReplayDocument) -> Result<ExitCode> {
-    let mut out = output::stdout();
-    output::print(&mut out, format, COLUMNS, &replayed.threads, replayed)?;
-    if format == OutputFormat::Table {
-        output::print_text(&mut out, &format!("\n{}\n", sentence(replayed)))?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn html(replayed: &ReplayDocument) -> Result<String> {
-    let threads = List::new(COLUMNS, &replayed.threads);
-    let threads = threads.to_report_table("threads", "Threads, by CPU time")?;
-    let title = format!("{} on a recording of {}", replayed.policy, replayed.command);
-    Ok(figures_page(
-        &title,
-        &[sentence(replayed)],
-        &[threads],
-        &[],
-    )?)
-}
-
-/// The replay in a sentence.
 fn sentence(replayed: &ReplayDocument) -> String {
     let agreement = replayed
         .agreement
@@ -271,11 +273,62 @@ fn sentence(replayed: &ReplayDocument) -> String {
             format!("{:.0} % of placements are as they were", 100.0 * share)
         });
     format!(
-        "{} on what {} decided for {:.1} s ({} quanta): {} changes; {agreement}",
+        "{} on a recording of {} over {:.1} s ({} quanta): {}; {agreement}",
         replayed.policy,
         replayed.recorded_policy,
         replayed.duration_s,
         replayed.quanta,
-        replayed.changes
+        count(replayed.changes as usize, "change")
     )
+}
+
+/// Events so far, in the format of Chrome's tracing (Trace Event Format, 2016).
+#[derive(Default)]
+struct ReplayTimeline {
+    events: Vec<Value>,
+    named: BTreeSet<ThreadId>,
+}
+
+impl ReplayTimeline {
+    /// Adds a quantum: the threads that ran, with their recorded and their replayed places.
+    fn add(&mut self, turn: &ControlTurn, recorded: &Plan) {
+        let observation = &turn.observation;
+        let length_ns = observation.interval_ns as f64;
+        let start_us = (observation.time_ns as f64 - length_ns).max(0.0) / 1e3;
+        for thread in &observation.threads {
+            let share = observation.cpu_share(thread);
+            if share <= 0.0 {
+                continue;
+            }
+            if self.named.insert(thread.id) {
+                self.events.push(json!({
+                    "name": "thread_name",
+                    "ph": "M",
+                    "pid": thread.id.pid,
+                    "tid": thread.id.tid,
+                    "args": { "name": *thread.name },
+                }));
+            }
+            let placed = |plan: &Plan| plan.placements.get(&thread.id).map(ToString::to_string);
+            self.events.push(json!({
+                "name": observation.class_of(thread).to_string(),
+                "cat": "quantum",
+                "ph": "X",
+                "ts": start_us,
+                "dur": length_ns / 1e3,
+                "pid": thread.id.pid,
+                "tid": thread.id.tid,
+                "args": {
+                    "share of a PU": share,
+                    "last PU": thread.last_pu.map(|pu| pu.0),
+                    "was placed": placed(recorded),
+                    "would be placed": placed(&turn.plan),
+                },
+            }));
+        }
+    }
+
+    fn into_text(self) -> String {
+        json!({ "displayTimeUnit": "ms", "traceEvents": self.events }).to_string()
+    }
 }

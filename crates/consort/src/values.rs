@@ -1,6 +1,7 @@
 //! Completions that only the program knows: names of policies, machines, programs and studies.
 
 use crate::descriptions::{self, Programs};
+use crate::options::LIVE;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use consort_core::mapping::MappingScheme;
@@ -12,11 +13,8 @@ use nix::unistd::{AccessFlags, access};
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// The environment variable by which a shell asks for completions.
+/// Environment variable with which a shell requests completions.
 pub(crate) const COMPLETE: &str = "CONSORT_COMPLETE";
-
-/// Name of the machine that this runs on.
-pub(crate) const LIVE: &str = "live";
 
 /// Names that stand for no policy of our own, in simulations.
 const SYSTEMS: [&str; 5] = [
@@ -62,56 +60,56 @@ fn program_names() -> Vec<CompletionCandidate> {
 }
 
 /// Policies of `run`.
-pub(super) fn live_policies() -> ArgValueCandidates {
+pub(crate) fn live_policies() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         join_candidates(plain_candidates(["auto"]), policies(|policy| policy.live))
     })
 }
 
 /// A policy of a simulation.
-pub(super) fn simulated_policy() -> ArgValueCandidates {
+pub(crate) fn simulated_policy() -> ArgValueCandidates {
     ArgValueCandidates::new(simulated_policies)
 }
 
 /// Policies of simulations, by comma.
-pub(super) fn policy_list() -> ArgValueCompleter {
+pub(crate) fn policy_list() -> ArgValueCompleter {
     complete_after_last(",", simulated_policies)
 }
 
 /// Described machines, or files.
-pub(super) fn machines() -> ArgValueCompleter {
+pub(crate) fn machines() -> ArgValueCompleter {
     complete_or_files(|| plain_candidates(descriptions::machines()))
 }
 
 /// Described machines, this one, or files.
-pub(super) fn machines_and_live() -> ArgValueCompleter {
+pub(crate) fn machines_and_live() -> ArgValueCompleter {
     complete_or_files(|| {
         plain_candidates([vec![LIVE.to_owned()], descriptions::machines()].concat())
     })
 }
 
 /// Programs, or files.
-pub(super) fn programs() -> ArgValueCompleter {
+pub(crate) fn programs() -> ArgValueCompleter {
     complete_or_files(program_names)
 }
 
 /// Programs, by comma.
-pub(super) fn program_list() -> ArgValueCompleter {
+pub(crate) fn program_list() -> ArgValueCompleter {
     complete_after_last(",", program_names)
 }
 
 /// Programs within an expression such as `4*hmmer+2*povray`.
-pub(super) fn workloads() -> ArgValueCompleter {
+pub(crate) fn workloads() -> ArgValueCompleter {
     complete_after_last("*+", program_names)
 }
 
 /// Suites of programs.
-pub(super) fn suites() -> ArgValueCandidates {
+pub(crate) fn suites() -> ArgValueCandidates {
     ArgValueCandidates::new(|| plain_candidates(Programs.suites()))
 }
 
 /// Studies, all of them, or their list.
-pub(super) fn study_ids() -> ArgValueCandidates {
+pub(crate) fn study_ids() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let titled = |info: &consort_lab::StudyInfo| {
             CompletionCandidate::new(&info.id).help(Some(info.title.clone().into()))
@@ -123,7 +121,7 @@ pub(super) fn study_ids() -> ArgValueCandidates {
 }
 
 /// Benches.
-pub(super) fn benches() -> ArgValueCandidates {
+pub(crate) fn benches() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         plain_candidates(
             all_benches(OverheadBench::default())
@@ -134,14 +132,14 @@ pub(super) fn benches() -> ArgValueCandidates {
 }
 
 /// Groups of checks.
-pub(super) fn check_groups() -> ArgValueCandidates {
+pub(crate) fn check_groups() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         plain_candidates(consort_lab::validate::GROUPS.iter().map(|group| group.name))
     })
 }
 
 /// Mappings, by comma.
-pub(super) fn mappings() -> ArgValueCompleter {
+pub(crate) fn mappings() -> ArgValueCompleter {
     let names = || {
         let schemes = MappingScheme::ALL.iter().map(|scheme| scheme.name());
         plain_candidates(["os", "all"].into_iter().chain(schemes))
@@ -150,7 +148,7 @@ pub(super) fn mappings() -> ArgValueCompleter {
 }
 
 /// A command and its arguments: programs that can be executed, then files.
-pub(super) fn command() -> ArgValueCompleter {
+pub(crate) fn command() -> ArgValueCompleter {
     ArgValueCompleter::new(CommandCompleter)
 }
 
