@@ -15,7 +15,9 @@ use consort_linux::cgroup::CgroupPattern;
 use consort_linux::control::{AttachTargets, DaemonConnectionError, DaemonRequest, connect_daemon};
 use consort_linux::live::{
     AttachError, AttachSpec, EndCondition, GroupAttachOutcome, GroupMachine, LiveMachine,
+    LiveSettings,
 };
+use consort_linux::pause::PauseKind;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -69,14 +71,19 @@ fn manage_here(args: &AttachArgs, wanted: &AttachTargets) -> Result<ExitCode> {
     let setup = PolicySetup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
     let (enactors, cookies) = manage::enforcement(&args.manage, &config.run, &host)?;
     let selection = &setup.selection;
-    let spec = AttachSpec {
+    let settings = LiveSettings {
         interval: selection.interval,
         watch: selection.watch(false),
         dry_run: args.manage.dry_run,
         override_affinity: args.manage.override_affinity,
         enactors,
         cookies,
+        pausing: PauseKind::ALL.to_vec(),
+        recorded: None,
         enact: manage::enact_config(args.manage.dry_run || selection.is_watch_only()),
+    };
+    let spec = AttachSpec {
+        settings,
         until: EndCondition::Empty,
         leads: None,
     };

@@ -18,7 +18,7 @@ use consort_linux::enact::{LaunchError, runtime_dirs};
 use consort_linux::enforce::EnactChoice;
 use consort_linux::group::{Demands, GroupError, GroupName};
 use consort_linux::live::{
-    GroupMachine, GroupTarget, Host, JoinOutcome, LaunchSpec, LiveError, LiveMachine,
+    GroupMachine, GroupTarget, Host, JoinOutcome, LiveError, LiveMachine, LiveSettings,
     RecordedMeasures, join_group, program_name,
 };
 use consort_linux::pause::PauseKind;
@@ -213,8 +213,7 @@ fn run_command(
     let selection = &setup.selection;
     // A group may yet settle another policy, and hotplug may make placing worthwhile.
     let only_watches = selection.is_watch_only() && args.group.is_none();
-    let spec = LaunchSpec {
-        command,
+    let settings = LiveSettings {
         interval: selection.interval,
         watch: selection.watch(recorder.is_some()),
         dry_run: args.manage.dry_run,
@@ -238,10 +237,10 @@ fn run_command(
     };
     let machine = match group {
         None => GroupMachine::new(
-            LiveMachine::launch(host, spec).map_err(launch_failure)?,
+            LiveMachine::launch(host, command, settings).map_err(launch_failure)?,
             None,
         ),
-        Some(group) => match join_group(host, spec, group).map_err(launch_failure)? {
+        Some(group) => match join_group(host, command, settings, group).map_err(launch_failure)? {
             JoinOutcome::Leads(machine) => *machine,
             JoinOutcome::Follows(follower) => return session.follow(*follower),
         },
