@@ -144,7 +144,7 @@ fn decimals(value: f64) -> usize {
     bounds.iter().take_while(|bound| size < **bound).count()
 }
 
-/// A number for people, with a minus sign only where a digit follows it.
+/// A number for people, with a minus sign only if its digits are not all 0.
 pub(crate) fn number_text(value: f64, places: usize) -> String {
     let size = value.abs();
     if size != 0.0 && !PLAIN.contains(&size) {

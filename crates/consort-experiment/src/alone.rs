@@ -67,7 +67,7 @@ impl SampleSource for NullSampleSource {
 /// The work of one instance and the time that it takes alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AloneWork {
-    /// Instructions, of all threads where the program divides its work, else of each.
+    /// Instructions: of all threads if the program divides its work, else of each thread.
     pub instructions: f64,
     /// Time that they take alone on the machine, s.
     pub alone_s: f64,

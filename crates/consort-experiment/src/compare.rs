@@ -68,7 +68,7 @@ pub struct ComparedRuns {
     pub runs: Vec<RunResult>,
 }
 
-/// Position of the contender to which speedups refer: the one of that name; where none is named,
+/// Position of the contender to which speedups refer: the one of that name; if there is no name,
 /// `linux` if it takes part, else the first.
 ///
 /// # Errors

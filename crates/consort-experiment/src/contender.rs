@@ -209,6 +209,7 @@ fn contender_kind(spec: PolicySpec) -> Result<ContenderKind, ExperimentError> {
 /// Opens a policy on a machine; each run has one of its own.
 type OpenPolicy = Arc<dyn Fn(&Topology, &SignalOffers) -> PolicyResult + Send + Sync>;
 
+/// A policy from outside of the registry, for example from Python.
 #[derive(Clone)]
 pub struct CustomPolicy {
     /// Its name.

@@ -24,7 +24,7 @@ pub struct ProgramCounters {
     pub l1d_misses: f64,
     /// Misses of the L1I.
     pub l1i_misses: f64,
-    /// Data misses of the L2; of the L1D where there is no L2.
+    /// Data misses of the L2; of the L1D if there is no L2.
     pub l2_misses: f64,
     /// Accesses to the LLC, of data and code.
     pub llc_accesses: f64,
@@ -47,7 +47,7 @@ pub struct ProgramCounters {
     pub tlb_walk_cycles: f64,
     /// Cycles in which a floating-point operation of the thread was in the FPU.
     pub fpu_busy_cycles: f64,
-    /// Time of the threads, by where it went.
+    /// Time of the threads by activity.
     pub time: ThreadTime,
     /// Times that a thread was put on a PU on which another, or none, had been.
     pub context_switches: u64,
@@ -291,7 +291,7 @@ pub struct PrefetchingEffect {
     /// Lines that it brings in vain, per demand miss without it: what a profile calls `excess`.
     pub excess: f64,
     /// Lines of data that come from memory in addition, demanded and prefetched, per line without
-    /// it; more than `excess` where it adds misses.
+    /// it; more than `excess` if it adds misses.
     pub additional: f64,
     /// Its share of all memory transactions, 0 to 1.
     pub fraction: f64,

@@ -8,7 +8,7 @@
 //! measures how fast Consort itself simulates, solves and decides.
 //!
 //! The method: a program's work is what it does alone in a set time; together, a program that has
-//! done its work is noted and starts again, until the last has finished; or, where a source does so,
+//! done its work is noted and starts again, until the last has finished; or, if the published source does so,
 //! each runs once from beginning to end ([`RunOptions`]). Repetitions differ in their seed
 //! alone, and the same seeds serve every contender, so ratios are taken run by run. Pitfall: results
 //! depend on seed and scale, never on the number of workers or on time.

@@ -167,7 +167,7 @@ impl SharedDemands {
     }
 }
 
-/// A simulated machine that leaves its truth where an oracle finds it; nowhere without one.
+/// A simulated machine that shares the demands of its threads with an oracle, if there is one.
 pub(crate) struct OracleMachine {
     machine: SimMachine,
     truth: Option<SharedDemands>,

@@ -33,7 +33,7 @@ impl DecisionTime {
 /// Results of one program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProgramResult {
-    /// Its name, with a number where there are several of that name.
+    /// Its name, with a number if there are several of that name.
     pub name: String,
     /// Time of its work alone, s.
     pub alone_s: f64,

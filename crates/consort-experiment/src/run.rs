@@ -59,12 +59,12 @@ pub struct Experiment {
     pub alone_s: f64,
     /// Quantum; the policy's own when none.
     pub quantum: Option<Duration>,
-    /// True where moves from PU to PU cost nothing, for comparison with closed forms.
+    /// True if moves from PU to PU cost nothing, for comparison with closed forms.
     pub free_migration: bool,
 }
 
 impl Experiment {
-    /// A workload on a machine with the policy's own quantum, where moves cost what they cost.
+    /// A workload on a machine with the policy's own quantum and the usual cost of moves.
     pub fn new(chip: &Arc<Chip>, workload: Workload, alone_s: f64) -> Self {
         Self {
             chip: Arc::clone(chip),

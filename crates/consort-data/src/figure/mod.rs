@@ -136,7 +136,7 @@ pub struct ScatterChart {
     pub y: Axis,
     /// The points.
     pub series: Vec<PointSeries>,
-    /// True where the line of y equal to x is drawn, as in predicted against
+    /// True if the line of y equal to x is drawn, as in predicted against
     /// measured.
     pub diagonal: bool,
 }

@@ -141,7 +141,7 @@ pub struct RecordingInfo {
     pub topology: Topology,
     /// Signals that it gave, with their tiers.
     pub offers: SignalOffers,
-    /// The microarchitecture, where it is known.
+    /// The microarchitecture, if it is known.
     pub machine: String,
     /// Components of its cycle stack, in their order.
     pub stack: Vec<Cow<'static, str>>,

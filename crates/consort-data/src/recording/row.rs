@@ -44,7 +44,7 @@ pub(crate) struct IntervalRow {
 pub(crate) struct QuantumFacts {
     /// The observation without its threads.
     pub(crate) observation: Observation,
-    /// Length of the next quantum, ns, where the plan set it.
+    /// Length of the next quantum, ns, if the plan sets it.
     pub(crate) quantum_ns: Option<u64>,
     /// Programs that the plan paused.
     pub(crate) paused: BTreeSet<ProgramId>,

@@ -47,7 +47,7 @@ enum LegendMark {
 }
 
 /// Draws a figure as an SVG document, 900 pixels wide, on a white background, or a dark one
-/// where the reader prefers that.
+/// if the reader prefers that.
 ///
 /// # Errors
 /// If the drawing library refuses, which does not happen for checked figures.

@@ -31,7 +31,7 @@ impl ReaderMessage {
         let message = if let Some((name, known)) = split_names(message, "unknown variant `") {
             format!("is '{name}'; expected {}", known.join(", "))
         } else if message.starts_with("wanted string") {
-            // A number where one of several words belongs.
+            // A number in place of one of several words.
             "is no string; expected one of the format's words in quotes".to_owned()
         } else {
             wrong_type(message).unwrap_or_else(|| message.to_owned())

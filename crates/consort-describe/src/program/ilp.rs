@@ -148,7 +148,7 @@ impl IlpSpec {
         }
     }
 
-    /// Cycles that a load costs which takes so many more than one that hits the L1D, where it was
+    /// Cycles that a load costs if it takes `cycles` more than one that hits the L1D, if it was
     /// measured: linear between the measured ones and beyond.
     pub fn miss_cost(&self, cycles: f64) -> Option<f64> {
         let [near, far] = self.miss_costs?;
@@ -157,7 +157,7 @@ impl IlpSpec {
         Some(near * (cycles / short).clamp(0.0, 1.0) + (far - near).max(0.0) * beyond)
     }
 
-    /// The smallest window of so much parallelism, instructions; `most` where none up to it has it.
+    /// The smallest window of so much parallelism, instructions; `most` if no window up to it has it.
     pub fn window_for(&self, parallelism: f64, most: f64) -> f64 {
         if parallelism >= self.parallelism_at(most) {
             return most;

@@ -100,7 +100,7 @@ impl WorkloadFile {
         &self.spec
     }
 
-    /// A path in the file as seen from where the file's own path is seen from.
+    /// A path of the file, which is relative to the folder of the file, as a path for the caller.
     pub(super) fn resolve_path(&self, path: &str) -> String {
         match self.file.rsplit_once('/') {
             Some((folder, _)) if !path.starts_with('/') => format!("{folder}/{path}"),

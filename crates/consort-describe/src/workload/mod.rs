@@ -73,7 +73,7 @@ pub enum WorkloadError {
         /// Number of instances that there would be.
         count: u64,
     },
-    /// A workload file stands where only a program can.
+    /// A workload file in place of a program.
     #[error("'{}' is a workload file; {expected}", path.escape_debug())]
     NotAProgram {
         /// The file.

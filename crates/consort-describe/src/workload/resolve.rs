@@ -23,7 +23,7 @@ pub struct Workload {
 /// One copy of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProgramInstance {
-    /// The program's name, with `#1`, `#2`, ... where the workload has several of that name.
+    /// The program's name, with `#1`, `#2`, ... if the workload has several of that name.
     pub name: String,
     /// The program.
     pub program: Arc<ProgramSpec>,

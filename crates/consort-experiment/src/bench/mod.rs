@@ -206,12 +206,12 @@ pub struct BenchRow {
     pub low: f64,
     /// Third quartile.
     pub high: f64,
-    /// Aim, where there is such a figure; nothing fails when it is missed.
+    /// Aim, if there is one; nothing fails if it is missed.
     pub target: Option<f64>,
 }
 
 impl BenchRow {
-    /// Sums repetitions up; NaN where there is none.
+    /// Median and quartiles of repetitions; NaN if there are none.
     pub(crate) fn new(
         name: String,
         unit: &'static str,

@@ -37,7 +37,7 @@ pub struct BestRound {
     pub simulated: usize,
     /// Of these, slots that were taken at even distances from all, whatever they are worth.
     pub samples: usize,
-    /// True where the search ended by itself, not by its bound.
+    /// True if the search ended by itself, not by its bound.
     pub settled: bool,
     /// Estimated over simulated throughput, less 1, of each program in these.
     pub sampled: Vec<f64>,
@@ -171,9 +171,9 @@ impl SimulatedTrials {
 }
 
 struct RoundSearch {
-    /// With estimates where nothing else is known.
+    /// Trials as far as they are simulated, else estimates.
     all: ExhaustiveSlots,
-    /// With what has been simulated alone.
+    /// Simulated trials only.
     real: ExhaustiveSlots,
     /// Slots of programs that are not searched.
     apart: Vec<CoscheduleSlot>,

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 const NS_PER_S: f64 = 1e9;
 
-/// Distance from linear scaling within which a program runs alone where only others may share:
+/// Distance from linear scaling within which a program runs alone if only gaining programs share:
 /// the source's 10 percent.
 pub const NEAR_LINEAR: f64 = 0.1;
 

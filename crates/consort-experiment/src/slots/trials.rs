@@ -113,7 +113,7 @@ impl<'a> SlotTrials<'a> {
         build_unwatched_machine(self.suite.chip(), &instances, self.seed, quantum_ns)
     }
 
-    /// Every program on its cores, with as many threads where it can.
+    /// Every program on its cores, with as many threads if it is malleable.
     fn plan(
         &self,
         machine: &SimMachine,

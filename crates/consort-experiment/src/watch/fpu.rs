@@ -16,7 +16,7 @@ pub struct FpuUse {
     pub idlest: f64,
 }
 
-/// Watches a run; its clones see the same.
+/// Measures the use of the cores' floating-point units; clones measure the same run.
 #[derive(Clone)]
 pub struct FpuWatch(Rc<RefCell<FpuMeter>>);
 

@@ -44,7 +44,7 @@ impl CoreKind {
     }
 }
 
-/// Watches a run; its clones see the same.
+/// Measures the time that threads share a core, by pairs of threads; clones measure the same run.
 #[derive(Clone)]
 pub struct CoRunnerWatch(Rc<RefCell<CoRunnerMeter>>);
 
@@ -124,7 +124,7 @@ impl CoRunnerMeter {
     }
 }
 
-/// Watches a run; its clones see the same.
+/// Measures the large cores' share of a run, and moves between cores; clones measure the same run.
 #[derive(Clone)]
 pub struct LargeCoreWatch(Rc<RefCell<LargeCoreMeter>>);
 
@@ -187,7 +187,8 @@ impl Observer for LargeCoreWatch {
     }
 }
 
-/// Watches a run; its clones see the same.
+/// Measures the share of their time that threads spend away from the node that holds their memory;
+/// clones measure the same run.
 #[derive(Clone)]
 pub struct RemoteMemoryWatch(Rc<RefCell<RemoteMemoryMeter>>);
 

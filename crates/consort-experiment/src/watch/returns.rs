@@ -75,7 +75,7 @@ impl ReturnTally {
     }
 }
 
-/// Watches a run; its clones see the same.
+/// Counts returns from the kernel and times of threads; clones measure the same run.
 #[derive(Clone)]
 pub struct ReturnWatch(Rc<RefCell<ReturnMeter>>);
 

@@ -49,7 +49,7 @@ pub(super) enum OverheadLoad {
 pub(super) struct LoadCost {
     /// Cost of a unit of work: time that passed for servers, CPU time for all others.
     cost: f64,
-    /// Median and 99th percentile of the time that a request took, us; 0 where there are none.
+    /// Median and 99th percentile of the time that a request took, us; 0 if there are none.
     median_us: f64,
     p99_us: f64,
 }

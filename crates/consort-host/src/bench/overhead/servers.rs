@@ -1,4 +1,4 @@
-//! Servers with the clients that measure them, where they are installed.
+//! Servers with the clients that measure them, if they are installed.
 
 use super::{LoadCost, OverheadLoad};
 use crate::crew::process::BenchProcess;
