@@ -3,6 +3,7 @@
 //! Pitfalls: the figures are the chip's own events, with read noise, so a usage near 0 can come out
 //! a hair below; FPU usage means another thing on each chip, and operations per cycle can exceed 1.
 
+use super::pinned_settings;
 use crate::frame::{Case, Frame};
 use crate::simulate::{CaseSpec, ExperimentSpec, part_error, run_every_case};
 use crate::study::{Frames, StudyError};
@@ -11,9 +12,7 @@ use consort_experiment::ExperimentContext;
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
 use consort_sim::energy::EnergyModel;
-use consort_sim::engine::{
-    RunMode, SampleSource, SimulatedProgram, SimulationSettings, ThreadCounts,
-};
+use consort_sim::engine::{SampleSource, SimulatedProgram, ThreadCounts};
 use consort_sim::machine::{self, Quantity};
 use consort_sim::pmu::{PmuError, PmuRequest, Readout, SimulatedPmu};
 use consort_sim::program::presets;
@@ -144,14 +143,7 @@ impl ProgramCopies {
             threads: 1,
             start_ms: 0.0,
         };
-        let settings = SimulationSettings {
-            seed,
-            mode: RunMode::Once,
-            // Threads stay where the plan puts them.
-            os: "pinned".to_owned(),
-            logical_cores: false,
-            free_migration: false,
-        };
+        let settings = pinned_settings(seed);
         let totals = Rc::new(RefCell::new(CounterTotals {
             copies: f64::from(self.copies),
             ..CounterTotals::default()

@@ -22,6 +22,7 @@ pub use sensitivity::hypercube;
 use crate::frame::CellQuery;
 use crate::simulate::ExperimentSpec;
 use crate::study::Analyses;
+use consort_sim::engine::{RunMode, SimulationSettings};
 
 macro_rules! files {
     ($folder:literal: $($name:literal),* $(,)?) => {
@@ -111,6 +112,17 @@ pub(crate) const ANALYSES: Analyses = Analyses {
         ("x5", optimality::run),
     ],
 };
+
+/// Settings of a run of programs that stay where they start and do their work once.
+fn pinned_settings(seed: u64) -> SimulationSettings {
+    SimulationSettings {
+        seed,
+        mode: RunMode::Once,
+        os: "pinned".to_owned(),
+        logical_cores: false,
+        free_migration: false,
+    }
+}
 
 /// A cell's ratio of a measure under two policies, run by run.
 fn ratio<'a>(measure: &'a str, policy: &'a str, over: &'a str) -> CellQuery<'a> {

@@ -4,7 +4,7 @@ use super::migration::{ExchangeCost, ExchangePath};
 use super::{program_cases, suite_programs};
 use crate::frame::{Case, Frame};
 use crate::simulate::chips::{chip, full_chip, machine_spec};
-use crate::simulate::programs::{find, staggered_copies};
+use crate::simulate::programs::find;
 use crate::simulate::{ExperimentSpec, map_jobs};
 use crate::study::StudyError;
 use consort_experiment::ExperimentContext;
@@ -110,14 +110,11 @@ fn measure_costs(
     let [shared, private] = [path(true)?, path(false)?];
     let moves = context.by_scale(MOVES[0], MOVES[1]);
     map_jobs(context, programs, |program| {
-        // The cost depends on the data that a phase holds, so it is a mean over a program's pass.
-        let places = staggered_copies(program, PLACES).entries;
-        let costs = |path: &ExchangePath| {
-            let from = places.iter().zip(context.seed()..);
-            from.map(|(place, seed)| path.cost(chip, &place.program, moves, seed))
-                .collect::<Result<Vec<_>, _>>()
-        };
-        Ok([costs(&shared)?, costs(&private)?])
+        let places = (PLACES, context.seed());
+        Ok([
+            shared.place_costs(chip, program, moves, places)?,
+            private.place_costs(chip, program, moves, places)?,
+        ])
     })
 }
 

@@ -4,6 +4,7 @@
 //! no cost gives the time that the exchanges took. The other thread is a copy of the same program,
 //! because a thread by itself would find the caches of either core as it left them.
 
+use super::super::pinned_settings;
 use super::start_copies;
 use crate::simulate::part_error;
 use crate::simulate::programs::staggered_copies;
@@ -11,7 +12,7 @@ use crate::study::StudyError;
 use consort_core::Machine;
 use consort_experiment::watch::CoreKind;
 use consort_sim::chip::Chip;
-use consort_sim::engine::{RunMode, SimulationSettings};
+use consort_sim::engine::SimulationSettings;
 use consort_sim::program::ProgramSpec;
 use std::sync::Arc;
 
@@ -70,13 +71,25 @@ impl ExchangePath {
         exchanges: u32,
         (times, seed): (usize, u64),
     ) -> Result<f64, StudyError> {
-        let places = staggered_copies(program, times).entries;
-        let mut sum = 0.0;
-        for (place, seed) in places.iter().zip(seed..) {
-            let cost = self.cost(chip, &place.program, exchanges, seed)?;
-            sum += cost.refill_cycles;
-        }
-        Ok(sum / times as f64)
+        let costs = self.place_costs(chip, program, exchanges, (times, seed))?;
+        let cycles = costs.iter().map(|cost| cost.refill_cycles);
+        Ok(cycles.sum::<f64>() / times as f64)
+    }
+
+    /// The cost from each of so many places in the phases of a program, each with a seed of its
+    /// own, because it depends on the data that a phase holds.
+    pub(super) fn place_costs(
+        &self,
+        chip: &Arc<Chip>,
+        program: &Arc<ProgramSpec>,
+        moves: u32,
+        (places, seed): (usize, u64),
+    ) -> Result<Vec<ExchangeCost>, StudyError> {
+        let places = staggered_copies(program, places).entries;
+        let seeded = places.iter().zip(seed..);
+        seeded
+            .map(|(place, seed)| self.cost(chip, &place.program, moves, seed))
+            .collect()
     }
 
     /// Exchanges two copies of a program so many times, rounded to whole rounds, once every
@@ -84,7 +97,7 @@ impl ExchangePath {
     ///
     /// # Errors
     /// A program that cannot run.
-    pub(crate) fn cost(
+    fn cost(
         &self,
         chip: &Arc<Chip>,
         program: &Arc<ProgramSpec>,
@@ -118,12 +131,10 @@ impl ExchangePath {
         (seed, free_migration): (u64, bool),
     ) -> Result<f64, StudyError> {
         let settings = SimulationSettings {
-            seed,
-            mode: RunMode::Once,
-            os: "pinned".to_owned(),
             // Exchanges are remappings of logical cores, which the operating system does not see.
             logical_cores: true,
             free_migration,
+            ..pinned_settings(seed)
         };
         let mut machine = start_copies(chip, program, (2, ENDLESS), &settings, QUANTUM_NS)?;
         for quantum in 0..=moves {

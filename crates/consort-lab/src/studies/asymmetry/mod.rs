@@ -12,6 +12,7 @@ pub(super) use exchanges::{exchange_with_large, exchange_with_small, exchange_wo
 pub(super) use ideal::{ideal_at_ratios, ideal_next_to_hrrs};
 pub(super) use views::{note_saved_cycles, note_verdict, readings};
 
+use super::pinned_settings;
 use crate::frame::Case;
 use crate::simulate::{ExperimentSpec, part_error, programs::suite};
 use crate::study::StudyError;
@@ -19,7 +20,7 @@ use consort_core::Machine;
 use consort_experiment::{ExperimentContext, NullSampleSource, ProgramCounters, build_machine};
 use consort_sim::SimMachine;
 use consort_sim::chip::Chip;
-use consort_sim::engine::{RunMode, SimulatedProgram, SimulationSettings};
+use consort_sim::engine::{SimulatedProgram, SimulationSettings};
 use consort_sim::program::ProgramSpec;
 use std::sync::Arc;
 
@@ -45,14 +46,7 @@ impl SingleRun {
         instructions: f64,
         seed: u64,
     ) -> Result<Self, StudyError> {
-        let settings = SimulationSettings {
-            seed,
-            mode: RunMode::Once,
-            // One thread on one core: no scheduler has anything to decide.
-            os: "pinned".to_owned(),
-            logical_cores: false,
-            free_migration: false,
-        };
+        let settings = pinned_settings(seed);
         let mut machine = start_copies(chip, program, (1, instructions), &settings, LOOK_NS)?;
         while machine
             .observe()
