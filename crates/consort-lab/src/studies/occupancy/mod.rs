@@ -209,6 +209,7 @@ impl OccupancyCase {
         let watch = FpuWatch::new(&self.chip);
         let contender = Contender::new(policy, "linux")?;
         let (experiment, work) = self.setup(method, seed);
+        // The run consumes its observer; the clone shares the counts with `watch`.
         let observer = Some(Box::new(watch.clone()) as _);
         let result = match method {
             RunMethod::Once(_) => experiment.run_once(&contender, &work, seed, observer)?,
