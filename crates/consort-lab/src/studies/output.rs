@@ -1,6 +1,6 @@
 //! Outputs of studies that Rust computes; the headings of tables and figures are the study file's.
 
-use crate::study::file::StudyFile;
+use crate::study::file::{StudyFile, TableSpec};
 use crate::study::{StudyError, StudyOutput};
 use consort_data::{Cell, Figure, HeadlineTable, ReportTable};
 
@@ -23,6 +23,12 @@ impl<'a> OutputBuilder<'a> {
             headline: HeadlineTable::new()?,
             output,
         })
+    }
+
+    /// The file's table of a key, which may have parameters of an analysis.
+    pub(super) fn table_spec(&self, key: &str) -> Result<&'a TableSpec, StudyError> {
+        let spec = self.file.tables.iter().find(|spec| spec.key == key);
+        spec.ok_or_else(|| StudyError::part(key, "the study's file has no such table"))
     }
 
     /// Adds a row to the headline.
@@ -99,6 +105,7 @@ impl<'a> OutputBuilder<'a> {
 
     /// The output, the headline first.
     pub(super) fn finish(mut self) -> StudyOutput {
+        // The runner rejects an output whose first table is not the headline.
         self.output.tables.insert(0, self.headline.into_table());
         self.output
     }

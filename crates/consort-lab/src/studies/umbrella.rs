@@ -156,6 +156,7 @@ impl UmbrellaResult {
             let cell = self.cell(policy, None, self.ground.aim.measure().1);
             cell.value().unwrap_or(f64::NEG_INFINITY)
         };
+        // The first policy is the system's scheduler, the last the umbrella.
         let own = 1..self.umbrella();
         own.max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or(0)
     }

@@ -206,6 +206,7 @@ impl<'a> TrialCache<'a> {
     }
 
     fn trial(&mut self, slot: &CoscheduleSlot) -> Result<SlotTrial, ExperimentError> {
+        // Every program alone was measured before, with the seed of this run.
         if let [team] = slot.teams[..]
             && let Some(measure) = self.alone.get(&(team.program, team.cores))
         {

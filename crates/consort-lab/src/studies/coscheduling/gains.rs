@@ -135,7 +135,7 @@ pub(crate) fn h4(
 /// H5.
 pub(crate) fn h5(grid: &CoscheduleGrid, output: &mut OutputBuilder<'_>) -> Result<(), StudyError> {
     let power = |entrant, id| interval_cell(&grid.values(entrant, id, power_per_thread));
-    // Over that in the gang, where the program has every core.
+    // Over that in the gang, in which the program has every core.
     let relative = |place: &SlotMeasures<'_>| {
         let gang = place.gang.power_w() / f64::from(place.gang.cores);
         power_per_thread(place) / gang

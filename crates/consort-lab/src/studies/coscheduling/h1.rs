@@ -94,11 +94,8 @@ pub(in crate::studies) fn run(
     let mut output = OutputBuilder::new(file, alone.runs.len())?;
 
     for (program, name) in ranks.iter().zip(names()) {
-        output.headline(
-            format!("{name}, rank by bus contention"),
-            "rank",
-            program.bus_rank,
-        )?;
+        let row = format!("{name}, rank by bus contention");
+        output.headline(row, "rank", program.bus_rank)?;
     }
     for (program, name) in ranks.iter().zip(names()) {
         let rate = over_runs(program, ProgramMeasure::llc_miss_rate);
@@ -106,11 +103,8 @@ pub(in crate::studies) fn run(
     }
     for (program, name) in ranks.iter().zip(names()) {
         let best = interval_cell(&program.best_charged);
-        output.headline(
-            format!("{name}, threads of lowest energy-delay"),
-            "threads",
-            best,
-        )?;
+        let row = format!("{name}, threads of lowest energy-delay");
+        output.headline(row, "threads", best)?;
     }
     let linear = ranks.iter().filter(|program| program.near_linear).count();
     let row = "programs within 10 percent of linear scaling";

@@ -137,6 +137,7 @@ impl CoschedulingAloneRuns {
     fn get_or_run(context: &ExperimentContext<'_>) -> Result<Arc<Self>, StudyError> {
         context.get_or_compute("programs alone, co-scheduling", || {
             let suite = suite_of("PARSEC", &PUBLISHED.map(|program| program.name))?;
+            // Measured as slots, so that the schedulers can read their samples from here.
             let slots = suite.alone_slots();
             let mut jobs: Vec<(u64, &CoscheduleSlot)> = Vec::new();
             for seed in run_seeds(context) {

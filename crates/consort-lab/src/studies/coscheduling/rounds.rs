@@ -55,6 +55,7 @@ pub(crate) fn h2(grid: &CoscheduleGrid, output: &mut OutputBuilder<'_>) -> Resul
     });
     output.table("policies", policies)?;
     let mut slots = Vec::new();
+    // All slots of the gang are alike: one program with all cores.
     for entrant in 1..ENTRANTS.len() {
         for run in 0..grid.runs() {
             for (number, trial) in grid.outcome(run, entrant).trials.iter().enumerate() {

@@ -101,6 +101,7 @@ impl PairRuns {
                 let counted = by_seed.filter(|(other, _)| self.seeds == 1 || *other != seed);
                 counted.map(|(_, cost)| cost).sum()
             };
+            // `min_by` keeps the first of equals, so ties go to `os`.
             let lowest = (0..MAPPINGS.len()).min_by(|a, b| cost(*a).total_cmp(&cost(*b)));
             lowest.map_or(OS, |mapping| MAPPINGS[mapping])
         };
@@ -159,14 +160,9 @@ impl PairRuns {
     /// in some kind.
     fn groups(&self) -> [(&'static str, Vec<ProgramNamePair>); 2] {
         let is_intensive = |program: &&str| self.intensity(program).contains(&true);
-        let intensive = self
-            .pairs
-            .iter()
-            .filter(|pair| pair.iter().all(|p| is_intensive(p)));
-        [
-            ("all", self.pairs.clone()),
-            ("intensive", intensive.copied().collect()),
-        ]
+        let mut intensive = self.pairs.clone();
+        intensive.retain(|pair| pair.iter().all(is_intensive));
+        [("all", self.pairs.clone()), ("intensive", intensive)]
     }
 }
 

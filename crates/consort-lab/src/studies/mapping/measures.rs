@@ -1,6 +1,7 @@
 //! Measures of the runs of a program: rates per instruction, so that programs and scales compare,
 //! and shares of time.
 
+use crate::study::StudyError;
 use consort_experiment::RepeatedProgram;
 
 /// A value of a program's run.
@@ -125,6 +126,28 @@ pub(super) const TIMES: [MappingMeasure; 6] = [
 
 /// Memory transactions by kind; together all of them.
 pub(super) const KINDS: [MappingMeasure; 4] = [READS, PREFETCHED, FETCHES, WRITEBACKS];
+
+impl MappingMeasure {
+    /// The measure of a column of this key.
+    ///
+    /// # Errors
+    /// A key that no measure has.
+    pub(super) fn find(key: &str) -> Result<Self, StudyError> {
+        const ALL: [MappingMeasure; 9] = [
+            CYCLES,
+            L1D,
+            L2,
+            PREFETCHED,
+            TRANSACTIONS,
+            LATENCY,
+            BRANCHES,
+            BRANCH_CYCLES,
+            UTILISATION,
+        ];
+        let found = ALL.into_iter().find(|measure| measure.key == key);
+        found.ok_or_else(|| StudyError::part(key, "no such measure of thread mappings"))
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -9,8 +9,8 @@ mod programs;
 mod resources;
 
 pub(super) use gains::{m14, m15};
-pub(super) use pairs::{M2, M3, M5, M10, M12, m8, m9};
-pub(super) use programs::{m1, m4, m7, m11};
+pub(super) use pairs::{m8, m9, pair_of_programs};
+pub(super) use programs::{m7, m11, measure_of_programs};
 pub(super) use resources::{m6, m13};
 
 use super::output::OutputBuilder;
@@ -103,6 +103,7 @@ pub(super) fn workload(names: &[&str], instances: &[ProgramInstance]) -> Workloa
 
 /// Policies that hold each of [`MAPPINGS`] on top of Linux.
 fn held_mappings() -> Result<Vec<NamedMapping>, StudyError> {
+    // In the order of `MAPPINGS`, by which runs are found; a test compares the names.
     let schemes =
         { MappingScheme::ALL.iter() }.map(|scheme| NamedMapping::from_scheme(*scheme, LINUX));
     let held = std::iter::once(NamedMapping::from_os(LINUX)).chain(schemes);
@@ -314,6 +315,7 @@ impl PairRuns {
     /// Speed of a program under a mapping over that under `os`, seed by seed.
     fn speed(&self, pair: ProgramNamePair, place: usize, mapping: &str) -> Cell {
         let times = |mapping: &str| self.values(pair, place, mapping, SECONDS);
+        // A speed is the inverse of a time, so the time under `os` comes first.
         paired_ratio_cell(&times(OS), &times(mapping))
     }
 
@@ -322,6 +324,7 @@ impl PairRuns {
         let mean = |seed: usize| {
             let pairs = self.with(program);
             let all = pairs.map(|(pair, place)| value(&self.both(pair, mapping)[seed][place]));
+            // Co-runners with which the program has no value do not count.
             let all = finite(all.collect());
             all.iter().sum::<f64>() / all.len() as f64
         };

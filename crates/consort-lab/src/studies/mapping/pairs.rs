@@ -7,99 +7,17 @@
 //! `cycles` are the resources and `other`. M9: table `times`, rows `A+B/PROGRAM/MAPPING`, and a
 //! figure for each pair, `A-B`.
 
-use super::measures::{
-    BRANCH_CYCLES, BRANCHES, CYCLES, KINDS, L1D, L2, LATENCY, MappingMeasure, PREFETCHED, TIMES,
-    TRANSACTIONS, UTILISATION,
-};
-use super::{MAPPINGS, PairRuns, ProgramNamePair, not_modelled};
+use super::measures::{KINDS, LATENCY, MappingMeasure, TIMES, TRANSACTIONS, UTILISATION};
+use super::{MAPPINGS, PROGRAMS, PairRuns, ProgramNamePair, not_modelled};
 use crate::frame::interval_cell;
 use crate::studies::output::OutputBuilder;
-use crate::study::file::StudyFile;
+use crate::study::file::{CellSpec, StudyFile};
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{Attribution, SharedResource, attribute};
 use consort_core::stats::RatioInterval;
 use consort_data::Cell;
 use consort_experiment::ExperimentContext;
 use consort_experiment::mapping::OS;
-
-/// A study of one pair, in which a table shows all measures.
-pub(in crate::studies) struct PairStudy {
-    pair: ProgramNamePair,
-    mappings: &'static [&'static str],
-    measures: &'static [MappingMeasure],
-    /// Measures that the source's chart shows in addition to times.
-    headline: &'static [MappingMeasure],
-    /// The change of mapping, from one to the other, whose parts are shown.
-    change: Option<[&'static str; 2]>,
-    /// Measures that have a figure.
-    figures: &'static [MappingMeasure],
-}
-
-/// M2: x264 with streamcluster, programs interleaved or spread.
-pub(in crate::studies) const M2: PairStudy = PairStudy {
-    pair: ["streamcluster", "x264"],
-    mappings: &["os", "int", "spr"],
-    measures: &[
-        CYCLES,
-        L1D,
-        L2,
-        LATENCY,
-        PREFETCHED,
-        TRANSACTIONS,
-        UTILISATION,
-    ],
-    headline: &[L2, PREFETCHED, TRANSACTIONS],
-    change: Some(["int", "spr"]),
-    figures: &[L2, PREFETCHED],
-};
-
-/// M3: branch misses of streamcluster with swaptions.
-pub(in crate::studies) const M3: PairStudy = PairStudy {
-    pair: ["streamcluster", "swaptions"],
-    mappings: &MAPPINGS,
-    measures: &[BRANCHES, BRANCH_CYCLES, CYCLES, UTILISATION],
-    headline: &[BRANCHES, BRANCH_CYCLES],
-    change: None,
-    figures: &[BRANCHES, BRANCH_CYCLES],
-};
-
-/// M5: streamcluster with facesim: two programs that both need much bandwidth.
-pub(in crate::studies) const M5: PairStudy = PairStudy {
-    pair: ["facesim", "streamcluster"],
-    mappings: &MAPPINGS,
-    measures: &[CYCLES, L2, LATENCY, TRANSACTIONS, UTILISATION],
-    headline: &[LATENCY, UTILISATION],
-    change: Some(["iso", "spr"]),
-    figures: &[LATENCY, UTILISATION],
-};
-
-/// M10: streamcluster with blackscholes, isolated or interleaved.
-pub(in crate::studies) const M10: PairStudy = PairStudy {
-    pair: ["streamcluster", "blackscholes"],
-    mappings: &["os", "iso", "int"],
-    measures: &[
-        CYCLES,
-        L1D,
-        L2,
-        LATENCY,
-        PREFETCHED,
-        TRANSACTIONS,
-        UTILISATION,
-    ],
-    headline: &[CYCLES, L2, LATENCY, UTILISATION],
-    change: Some(["iso", "int"]),
-    figures: &[],
-};
-
-/// M12: bodytrack with streamcluster: much input and output with much bandwidth.
-pub(in crate::studies) const M12: PairStudy = PairStudy {
-    pair: ["streamcluster", "bodytrack"],
-    mappings: &MAPPINGS,
-    measures: &[CYCLES, L1D, L2, LATENCY, TRANSACTIONS, UTILISATION],
-    headline: &[CYCLES, UTILISATION],
-    change: Some(["iso", "int"]),
-    figures: &[UTILISATION, LATENCY],
-};
 
 /// A program of a pair under a mapping, or alone if there is none.
 #[derive(Clone, Copy)]
@@ -112,17 +30,18 @@ struct PairRow {
 /// Rows of a pair: both programs under each of these mappings.
 fn pair_rows(
     pair: ProgramNamePair,
-    mappings: impl IntoIterator<Item = Option<&'static str>> + Clone,
+    mappings: impl IntoIterator<Item = Option<&'static str>>,
 ) -> Vec<PairRow> {
-    let mut rows = Vec::new();
-    for place in 0..pair.len() {
-        rows.extend({ mappings.clone().into_iter() }.map(|mapping| PairRow {
+    let mappings: Vec<Option<&str>> = mappings.into_iter().collect();
+    let rows = (0..pair.len()).flat_map(|place| {
+        let row = move |&mapping| PairRow {
             pair,
             place,
             mapping,
-        }));
-    }
-    rows
+        };
+        mappings.iter().map(row)
+    });
+    rows.collect()
 }
 
 impl PairRow {
@@ -183,115 +102,140 @@ fn speeds_note(runs: &PairRuns, pair: ProgramNamePair, mappings: &[&str]) -> Str
     format!("Speed over os: {}.", texts.join("; "))
 }
 
-impl PairStudy {
-    /// Runs the study.
-    pub(in crate::studies) fn run(
-        &self,
-        context: &ExperimentContext<'_>,
-        file: &StudyFile,
-    ) -> Result<StudyOutput, StudyError> {
-        let runs = PairRuns::get_or_run(context)?;
-        let mut output = OutputBuilder::new(file, runs.seeds)?;
-        let rows = pair_rows(
-            self.pair,
-            self.mappings.iter().map(|mapping| Some(*mapping)),
-        );
-        for row in rows.iter().filter(|row| row.mapping() != OS) {
-            let key = format!("{}, {} over os", row.program(), row.mapping());
-            output.headline_gain(&key, row.speed(&runs))?;
-        }
-        for measure in self.headline {
-            for row in &rows {
-                let (program, mapping, title) = (row.program(), row.mapping(), measure.title);
-                let cell = row.cell(&runs, *measure);
-                output.headline(format!("{program}, {mapping}, {title}"), measure.unit, cell)?;
-            }
-        }
-        let cells = rows.iter().map(|row| {
-            let measures = self
-                .measures
-                .iter()
-                .map(|measure| row.cell(&runs, *measure));
-            (
-                row.key(),
-                std::iter::once(row.speed(&runs)).chain(measures).collect(),
-            )
-        });
-        output.table("pair", cells)?;
+/// M2, M3, M5, M10 and M12: one pair of programs under some mappings. The file says which: `each`
+/// of its table `pair` is the programs, `policies` the mappings, its columns the measures; rows of
+/// the headline are the measures that the source's chart shows in addition to times, and figures
+/// have the key of their measure. `policies` of the table `attribution`, if there is one, are the two
+/// ends of a change.
+pub(in crate::studies) fn pair_of_programs(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
+    let runs = PairRuns::get_or_run(context)?;
+    let mut output = OutputBuilder::new(file, runs.seeds)?;
+    let table = output.table_spec("pair")?;
+    let programs = table.each.iter().map(|words| {
+        let program = words.get("program").map_or("", String::as_str);
+        find_name(&PROGRAMS, program)
+    });
+    let pair: ProgramNamePair = { programs.collect::<Result<Vec<_>, _>>()? }
+        .try_into()
+        .map_err(|_| StudyError::part("pair", "needs two programs in `each`"))?;
+    let mappings = table.policies.iter().map(|name| find_name(&MAPPINGS, name));
+    let mappings: Vec<&str> = mappings.collect::<Result<_, _>>()?;
 
-        let others = MAPPINGS.into_iter().filter(|mapping| *mapping != OS);
-        let speeds = others.map(|mapping| {
-            let cells = [0, 1].map(|place| runs.speed(self.pair, place, mapping));
-            (mapping, cells.to_vec())
-        });
-        output.bars("speed", self.pair, speeds)?;
-        for measure in self.figures {
-            let series = self.mappings.iter().map(|mapping| {
-                let cell = |place| runs.cell(self.pair, place, mapping, measure.value);
-                (*mapping, [0, 1].map(cell).to_vec())
-            });
-            output.bars(measure.key, self.pair, series)?;
-        }
-        if let Some([from, to]) = self.change {
-            self.attribute_change(&mut output, &runs, from, to)?;
-        }
-        output.note(speeds_note(&runs, self.pair, self.mappings));
-        let mut output = runs.finish(output);
-        output.notes.extend(file.mechanism.clone());
-        Ok(output)
+    let rows = pair_rows(pair, mappings.iter().map(|mapping| Some(*mapping)));
+    for row in rows.iter().filter(|row| row.mapping() != OS) {
+        let key = format!("{}, {} over os", row.program(), row.mapping());
+        output.headline_gain(&key, row.speed(&runs))?;
     }
+    for measure in find_measures(file.headline.iter().flat_map(|block| &block.rows))? {
+        for row in &rows {
+            let (program, mapping, title) = (row.program(), row.mapping(), measure.title);
+            let cell = row.cell(&runs, measure);
+            output.headline(format!("{program}, {mapping}, {title}"), measure.unit, cell)?;
+        }
+    }
+    let shown = find_measures(&table.columns)?;
+    let cells = rows.iter().map(|row| {
+        let mut cells = vec![row.speed(&runs)];
+        cells.extend(shown.iter().map(|measure| row.cell(&runs, *measure)));
+        (row.key(), cells)
+    });
+    output.table("pair", cells)?;
 
-    /// Adds table and figure of the change of time from one mapping to another, by resource.
-    fn attribute_change(
-        &self,
-        output: &mut OutputBuilder<'_>,
-        runs: &PairRuns,
-        from: &str,
-        to: &str,
-    ) -> Result<(), StudyError> {
-        // Resources whose stall cycles the simulation counts.
-        const RESOURCES: [SharedResource; 6] = [
-            SharedResource::L1d,
-            SharedResource::L1i,
-            SharedResource::L2,
-            SharedResource::MemoryPath,
-            SharedResource::BranchPredictor,
-            SharedResource::Tlb,
-        ];
-        let mut names = vec!["utilisation"];
-        names.extend(RESOURCES.map(SharedResource::name));
-        names.push("other cycles");
-        let (mut rows, mut parts_of) = (Vec::new(), Vec::new());
-        for (place, program) in self.pair.into_iter().enumerate() {
-            let both = runs
-                .both(self.pair, from)
-                .iter()
-                .zip(runs.both(self.pair, to));
-            let found = both.filter_map(|(from, to)| {
-                attribute(&runs.usage(&from[place]), &runs.usage(&to[place]))
-            });
-            let found: Vec<Attribution> = found.collect();
-            let over_seeds = |value: &dyn Fn(&Attribution) -> f64| {
-                interval_cell(&found.iter().map(|a| 100.0 * value(a)).collect::<Vec<_>>())
-            };
-            let mut parts = vec![over_seeds(&|a| a.utilisation)];
-            for resource in RESOURCES {
-                let part = |a: &Attribution| a.resources.get(&resource).copied().unwrap_or(0.0);
-                parts.push(over_seeds(&part));
-            }
-            parts.push(over_seeds(&|a| a.other_cycles));
-            let mut cells = vec![over_seeds(&|a| a.time), over_seeds(&|a| a.cycles)];
-            cells.extend(parts.clone());
-            rows.push((program, cells));
-            parts_of.push(parts);
-        }
-        output.table("attribution", rows)?;
-        let series = names.into_iter().enumerate().map(|(n, name)| {
-            let cells = parts_of.iter().map(|parts: &Vec<Cell>| parts[n].clone());
-            (name, cells.collect())
+    // The chart has all mappings, also those that the table leaves out.
+    let others = MAPPINGS.into_iter().filter(|mapping| *mapping != OS);
+    let speeds = others.map(|mapping| {
+        let cells = [0, 1].map(|place| runs.speed(pair, place, mapping));
+        (mapping, cells.to_vec())
+    });
+    output.bars("speed", pair, speeds)?;
+    for figure in &file.figures {
+        let Ok(measure) = MappingMeasure::find(&figure.key) else {
+            continue;
+        };
+        let series = mappings.iter().map(|mapping| {
+            let cell = |place| runs.cell(pair, place, mapping, measure.value);
+            (*mapping, [0, 1].map(cell).to_vec())
         });
-        output.bars("attribution", self.pair, series)
+        output.bars(&figure.key, pair, series)?;
     }
+    if let Ok(table) = output.table_spec("attribution")
+        && let [from, to] = &table.policies[..]
+    {
+        attribute_change(&mut output, &runs, pair, [from, to])?;
+    }
+    output.note(speeds_note(&runs, pair, &mappings));
+    let mut output = runs.finish(output);
+    output.notes.extend(file.mechanism.clone());
+    Ok(output)
+}
+
+/// Measure of the column that every table of a pair begins with.
+const SPEED: &str = "speed_over_os";
+
+/// The name of a program or mapping of the sweep.
+fn find_name(all: &[&'static str], name: &str) -> Result<&'static str, StudyError> {
+    let found = all.iter().copied().find(|known| *known == name);
+    found.ok_or_else(|| StudyError::part(name, "is no program or mapping of the sweep"))
+}
+
+/// The measures of these columns, without that of speed.
+fn find_measures<'a>(
+    columns: impl IntoIterator<Item = &'a CellSpec>,
+) -> Result<Vec<MappingMeasure>, StudyError> {
+    let keys = columns.into_iter().map(|column| column.measure.as_str());
+    let keys = keys.filter(|key| *key != SPEED);
+    keys.map(MappingMeasure::find).collect()
+}
+
+/// Adds table and figure of the change of time from one mapping to another, by resource.
+fn attribute_change(
+    output: &mut OutputBuilder<'_>,
+    runs: &PairRuns,
+    pair: ProgramNamePair,
+    [from, to]: [&str; 2],
+) -> Result<(), StudyError> {
+    // Resources whose stall cycles the simulation counts.
+    const RESOURCES: [SharedResource; 6] = [
+        SharedResource::L1d,
+        SharedResource::L1i,
+        SharedResource::L2,
+        SharedResource::MemoryPath,
+        SharedResource::BranchPredictor,
+        SharedResource::Tlb,
+    ];
+    let mut names = vec!["utilisation"];
+    names.extend(RESOURCES.map(SharedResource::name));
+    names.push("other cycles");
+    let (mut rows, mut parts_of) = (Vec::new(), Vec::new());
+    for (place, program) in pair.into_iter().enumerate() {
+        let both = runs.both(pair, from).iter().zip(runs.both(pair, to));
+        // Seed by seed, so that the intervals of the parts are over seeds.
+        let found = both
+            .filter_map(|(from, to)| attribute(&runs.usage(&from[place]), &runs.usage(&to[place])));
+        let found: Vec<Attribution> = found.collect();
+        let over_seeds = |value: &dyn Fn(&Attribution) -> f64| {
+            interval_cell(&found.iter().map(|a| 100.0 * value(a)).collect::<Vec<_>>())
+        };
+        let mut parts = vec![over_seeds(&|a| a.utilisation)];
+        for resource in RESOURCES {
+            let part = |a: &Attribution| a.resources.get(&resource).copied().unwrap_or(0.0);
+            parts.push(over_seeds(&part));
+        }
+        parts.push(over_seeds(&|a| a.other_cycles));
+        let mut cells = vec![over_seeds(&|a| a.time), over_seeds(&|a| a.cycles)];
+        cells.extend(parts.clone());
+        rows.push((program, cells));
+        parts_of.push(parts);
+    }
+    output.table("attribution", rows)?;
+    let series = names.into_iter().enumerate().map(|(n, name)| {
+        let cells = parts_of.iter().map(|parts: &Vec<Cell>| parts[n].clone());
+        (name, cells.collect())
+    });
+    output.bars("attribution", pair, series)
 }
 
 /// M8: canneal with fluidanimate, memory transactions by kind, together and alone.

@@ -6,30 +6,27 @@
 //! table `ranges`: columns `MEASURE-min` and `MEASURE-max`; table `alone` is the source's Table III.
 //! M11: table `correlation`: Pearson's over all co-runners and mappings.
 
-use super::measures::{L1D, LATENCY, MappingMeasure, PREFETCHED, TRANSACTIONS, UTILISATION};
+use super::measures::{LATENCY, MappingMeasure, PREFETCHED, TRANSACTIONS};
 use super::{MAPPINGS, PROGRAMS, PairRuns};
 use crate::frame::{interval_cell, number_or_missing};
 use crate::studies::output::{OutputBuilder, join};
-use crate::study::StudyError;
+use crate::study::file::StudyFile;
+use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{AloneCharacteristics, MappingTable, memory_correlation};
 use consort_core::stats::mean;
 use consort_data::{Axis, Cell, Figure, FigurePoint, Plot, PointSeries, ScatterChart};
+use consort_experiment::ExperimentContext;
 
-/// M1: misses of the L1 data cache of each program under each mapping.
-pub(crate) fn m1(runs: &PairRuns, output: &mut OutputBuilder<'_>) -> Result<(), StudyError> {
-    show_measure(runs, output, L1D)
-}
-
-/// M4: share of the cores that each program has under each mapping.
-pub(crate) fn m4(runs: &PairRuns, output: &mut OutputBuilder<'_>) -> Result<(), StudyError> {
-    show_measure(runs, output, UTILISATION)
-}
-
-fn show_measure(
-    runs: &PairRuns,
-    output: &mut OutputBuilder<'_>,
-    measure: MappingMeasure,
-) -> Result<(), StudyError> {
+/// M1 and M4: a measure of each program under each mapping, that of the first column of the file's
+/// table `programs`.
+pub(in crate::studies) fn measure_of_programs(
+    context: &ExperimentContext<'_>,
+    file: &StudyFile,
+) -> Result<StudyOutput, StudyError> {
+    let runs = PairRuns::get_or_run(context)?;
+    let mut output = OutputBuilder::new(file, runs.seeds)?;
+    let column = output.table_spec("programs")?.columns.first();
+    let measure = MappingMeasure::find(column.map_or("", |column| &column.measure))?;
     let over_seeds = |program, mapping| runs.over_co_runners(program, mapping, measure.value);
     for program in PROGRAMS {
         for mapping in MAPPINGS {
@@ -103,7 +100,7 @@ fn show_measure(
         "{}: largest over smallest mean under any mapping, and these mappings: {ranges}.",
         measure.title
     ));
-    Ok(())
+    Ok(runs.finish(output))
 }
 
 /// Values by seed of a program with a co-runner under a mapping.
@@ -127,6 +124,7 @@ fn extremes(
                 values: runs.values(pair, place, mapping, measure.value),
             })
         });
+        // A case counts only if every seed has a value, otherwise its mean is of other seeds.
         cases.filter(|case| case.values.iter().all(|value| value.is_finite()))
     };
     let size = |case: &CharacteristicCase| mean(&case.values).unwrap_or(0.0);
@@ -208,6 +206,7 @@ pub(crate) fn m7(runs: &PairRuns, output: &mut OutputBuilder<'_>) -> Result<(), 
         let (least, most) = { PROGRAMS.into_iter() }
             .map(|program| <(Cell, Cell)>::from(ends(program, measure)))
             .unzip();
+        // The figure's key is that of the column without its unit.
         let key = measure.key.trim_end_matches("_cycles");
         output.bars(key, PROGRAMS, [("least", least), ("most", most)])?;
     }

@@ -57,11 +57,8 @@ pub(crate) fn m6(runs: &PairRuns, output: &mut OutputBuilder<'_>) -> Result<(), 
             Some(key) => Cell::Number(f64::from(u8::from(key))),
             None => no_mechanism(),
         };
-        output.headline(
-            format!("{} is a key resource", found.resource),
-            "1 is yes",
-            cell,
-        )?;
+        let row = format!("{} is a key resource", found.resource);
+        output.headline(row, "1 is yes", cell)?;
     }
     for (n, found) in all.iter().enumerate() {
         let row = format!("{}, moves performance", found.resource);
@@ -192,11 +189,11 @@ pub(crate) fn m13(runs: &PairRuns, output: &mut OutputBuilder<'_>) -> Result<(),
         let row = format!("{program} beside {co_runner}");
         output.headline(row, "resources", text.as_str())?;
     }
-    let tables: [(&str, fn(&Importance) -> String); 2] = [
-        ("importance", important_resources),
+    let important = important_resources as fn(&Importance) -> String;
+    for (key, text) in [
+        ("importance", important),
         ("inside-cycles", largest_inside_cycles),
-    ];
-    for (key, text) in tables {
+    ] {
         let rows = PROGRAMS.map(|program| {
             let cells = PROGRAMS.map(|co_runner| match find(program, co_runner) {
                 Some(found) => Cell::Text(text(found)),

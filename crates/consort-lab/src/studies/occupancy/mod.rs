@@ -214,6 +214,7 @@ impl OccupancyCase {
                 RunMethod::Once(_) => RunMode::Once,
                 RunMethod::Equal => RunMode::RestartUntilAllDone,
             },
+            // The run consumes its observer; the clone shares the counts with `watch`.
             observer: Some(Box::new(watch.clone())),
             listener: None,
         };

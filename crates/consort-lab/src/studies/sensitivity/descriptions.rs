@@ -218,7 +218,7 @@ fn read_program(value: &Value) -> Option<ProgramSpec> {
     read(value, program::validate)
 }
 
-/// A description, where it is a valid one.
+/// A description, if it is valid.
 fn read<T: DeserializeOwned>(value: &Value, validate: fn(&T, &mut Problems)) -> Option<T> {
     let spec = T::deserialize(value).ok()?;
     let mut problems = Problems::default();
@@ -250,6 +250,7 @@ fn scale(
         *description = changed;
         return factor;
     }
+    // Bisection: 1 is valid, the requested factor is not.
     let mut reached = (1.0, None);
     let mut beyond = factor;
     for _ in 0..HALVINGS {
@@ -303,6 +304,7 @@ fn multiply(value: &mut Value, keys: &[String], factor: f64) {
 fn times(number: &Value, factor: f64) -> Value {
     match (number.as_u64(), number.as_f64()) {
         (Some(0), _) => number.clone(),
+        // A whole number in JSON stays one, because widths and ways are read as counts.
         (Some(whole), _) => json!((whole as f64 * factor).round().max(1.0) as u64),
         (None, Some(value)) => json!(value * factor),
         (None, None) => number.clone(),

@@ -185,6 +185,7 @@ fn run_ratios(
     let case = PreparedCase::from_key(&first.key, &chip, load, repeats.alone_s, repeats.seed)?;
     let run = |policy: &str| -> Result<Vec<RunMeasurements>, StudyError> {
         let contender = Contender::new(policy, OS).map_err(part_error(policy))?;
+        // Each policy has a quantum of its own, which the factor scales.
         let usual = case
             .experiment
             .quantum_under(&contender)
@@ -282,6 +283,7 @@ fn test_conclusions<'a>(
             parameters,
         });
     }
+    // One list of jobs for all groups, so that no worker waits for the end of a group.
     let mut jobs = Vec::new();
     for group in &groups {
         jobs.extend(group.variations.iter().map(|variation| (group, variation)));
