@@ -77,7 +77,7 @@ fn slowdown(pus: &PuSet, rate_hz: u64) -> Outcome<()> {
     let mut samples = 0;
     let mut sampled_s = 0.0;
     for pair in 0..PAIRS {
-        // Whoever goes first must not always be the same.
+        // The order alternates, because the first run may be slower.
         let before = (pair % 2 == 0).then(slice);
         let mut sampler = attach(pus, at_rate(rate_hz))?;
         let with = slice();

@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Starts a child that executes the command when it is told to.
+/// Starts a child that executes the command on request.
 fn held(command: &[String]) -> Child {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", "read go; exec \"$0\" \"$@\" </dev/null"]);

@@ -15,7 +15,6 @@ pub mod cgroup;
 pub mod control;
 pub mod cookies;
 pub mod counters;
-mod descriptor_limit;
 pub mod discovery;
 pub mod enact;
 pub mod energy;
@@ -33,7 +32,7 @@ pub mod reader;
 pub mod sampling;
 pub mod topology;
 
-pub use descriptor_limit::raise_descriptor_limit;
+pub use enact::raise_descriptor_limit;
 
 #[cfg(test)]
 #[path = "../tests/skip/mod.rs"]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Somebody else who places threads or interrupts on this host.
+/// Another program that places threads or interrupts on this host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PlacementOwner {
     /// Name of the program or scheduler, as users know it.
@@ -121,7 +121,7 @@ fn scheduler(root: &Path) -> Option<PlacementOwner> {
 }
 
 /// Name of the sched_ext scheduler that is enabled or is just being enabled; empty if the kernel
-/// does not tell it.
+/// does not show it.
 pub(crate) fn sched_ext(root: &Path) -> Option<String> {
     let folder = root.join(SCHED_EXT);
     let state = read::text(&folder.join("state"))?;
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_rules_is_named() {
+    fn active_owner_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         assert_eq!(owners(root), []);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn daemon_with_a_long_name_is_found_by_what_the_kernel_keeps() {
+    fn daemon_is_found_by_truncated_name() {
         let folder = tempfile::tempdir().unwrap();
         for (pid, name) in [(1, "nri-resource-po"), (2, "tuned"), (3, "uresource")] {
             write(
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_does_not_rule_is_not_named() {
+    fn inactive_owner_is_not_named() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         write(root, "sys/kernel/sched_ext/state", "disabled\n");

@@ -2,7 +2,7 @@
 //!
 //! Usage: every reader answers `None` for a file that is missing, unreadable or
 //! not in the expected form; the caller falls back and notes it. Pitfall: the
-//! kernel writes -1 for "not told" into several ids, which is `None` here.
+//! kernel writes -1 for "unknown" into several ids, which is `None` here.
 
 use consort_core::{PuId, PuSet};
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use std::str::FromStr;
 /// Bytes that files of the kernel rarely exceed.
 const USUAL_BYTES: usize = 4096;
 
-/// Returns a file's bytes. The kernel tells no length of most of its files, so that `std::fs::read`
+/// Returns a file's bytes. The kernel reports no length for most of its files, so that `std::fs::read`
 /// begins with 32 bytes and reads several times what this reads once.
 pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(USUAL_BYTES);

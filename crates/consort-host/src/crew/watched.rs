@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use consort_linux::enact::EnactConfig;
 use consort_linux::enforce::EnactChoice;
-use consort_linux::live::{Host, LaunchSpec, LiveMachine, WatchRate};
+use consort_linux::live::{Host, LiveMachine, LiveSettings, WatchRate};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -44,8 +44,7 @@ impl LiveHost {
         let mut command = Command::new(own);
         command.arg(verb).arg(serde_json::to_string(plan)?);
         command.stdout(results.try_clone()?);
-        let spec = LaunchSpec {
-            command,
+        let settings = LiveSettings {
             interval: INTERVAL,
             watch: WatchRate::Full,
             dry_run,
@@ -56,7 +55,7 @@ impl LiveHost {
             recorded: None,
             enact: self.enact,
         };
-        let machine = LiveMachine::launch(self.host, spec)?;
+        let machine = LiveMachine::launch(self.host, command, settings)?;
         Ok((machine, WorkerResults(results)))
     }
 }

@@ -11,7 +11,7 @@
 //! mounted. A process outside its cgroup namespace sees a path with `..`, whose
 //! files it cannot reach; its affinity still reflects them.
 
-use super::kernel_text::{Membership, Mount, memberships, mounts, text_of_file};
+use super::{Membership, Mount, memberships, mounts, text_of_file};
 use crate::proc::ProcError;
 use crate::read;
 use consort_core::PuSet;
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_the_cgroup_namespace_nothing_is_told() {
+    fn outside_cgroup_namespace_nothing_is_known() {
         let file = ("sys/fs/cgroup/unified/cpuset.cpus.effective", "0-3");
         check("0::/../other\n", V2, &[file], "none");
     }

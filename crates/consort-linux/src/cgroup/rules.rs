@@ -2,9 +2,8 @@
 
 use super::cpuset::CgroupVersion;
 use super::directory::Hierarchy;
-use super::kernel_text::escape_for_display;
-use super::members::GroupMembers;
-use super::walk::{GroupWalk, MOST_GROUPS, PatternStep, steps};
+use super::escape_for_display;
+use super::walk::{GroupMembers, GroupWalk, MOST_GROUPS, PatternStep, steps};
 use crate::proc::ProcError;
 use glob::{MatchOptions, Pattern, PatternError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,7 +94,7 @@ pub(crate) struct GroupSearch {
 }
 
 impl GroupSearch {
-    /// Error because of which it is not known what is in a group or in one below it.
+    /// Error that hides the content of a group or of one below it.
     pub(crate) fn error_of(&self, path: &str) -> Option<&ProcError> {
         let is_within = |inner: &str, outer: &str| {
             let rest = inner.strip_prefix(outer);
@@ -210,7 +209,7 @@ impl CgroupRules {
     /// Path of the excluded group that a thread with these memberships, the text of its `cgroup`
     /// file, is in; `None` if it may be touched.
     pub(crate) fn excluded_by(&self, cgroup: &str) -> Option<String> {
-        let paths = super::kernel_text::memberships(cgroup).into_iter();
+        let paths = super::memberships(cgroup).into_iter();
         let mut paths = paths.map(|m| m.path.trim_matches('/').to_owned());
         paths.find(|path| self.is_excluded(path))
     }
@@ -218,7 +217,7 @@ impl CgroupRules {
     /// Returns true if a thread with these memberships is in a group to manage.
     pub(crate) fn covers(&self, cgroup: &str) -> bool {
         let all: Vec<&CgroupRule> = self.manage.iter().collect();
-        let paths = super::kernel_text::memberships(cgroup).into_iter();
+        let paths = super::memberships(cgroup).into_iter();
         let mut paths = paths.map(|m| m.path.trim_matches('/').to_owned());
         paths.any(|path| self.program_of(&path, &all).is_some())
     }

@@ -1,7 +1,7 @@
 //! A client's side of the control socket.
 
+use super::SOCKET_NAME;
 use super::server::MAX_SILENCE;
-use super::socket_place::SOCKET_NAME;
 use crate::enact::runtime_dirs;
 use crate::protocol::{
     DaemonAnswer, DaemonRequest, Language, LineBuffer, LineConnection, LineError, MAX_ANSWER_BYTES,
@@ -32,7 +32,10 @@ pub enum DaemonConnectionError {
         tried: Vec<PathBuf>,
     },
     /// The daemon belongs to neither root nor the caller.
-    #[error("{} is served by user {uid}, whom it does not belong to", path.display())]
+    #[error(
+        "the daemon at {} runs as user {uid}; expected root or your own user",
+        path.display()
+    )]
     Foreign {
         /// The socket.
         path: PathBuf,
@@ -134,6 +137,8 @@ impl DaemonConnection {
         &mut self,
         request: &DaemonRequest,
     ) -> Result<Value, DaemonConnectionError> {
+        // Written out before the connection is touched: a request that is too long is the caller's
+        // fault.
         let line = request.to_line()?;
         let path = self.path.clone();
         let failed = |source| DaemonConnectionError::Io { path, source };

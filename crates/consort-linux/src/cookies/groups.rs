@@ -1,6 +1,6 @@
 //! Distribution of cookies among threads, with no write that changes nothing.
 
-use super::core_scheduling::{CookieKeeper, CoreScheduling};
+use super::{CookieKeeper, CoreScheduling};
 use consort_core::ThreadId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_are_taken_from_threads_that_cannot_be_looked_up() {
+    fn unreadable_threads_lose_their_cookies() {
         let mut scene = Scene::new();
         scene.turn(&[&[1, 2]]);
         assert_ne!(scene.of(1), 0);
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_given_that_nobody_would_take_away() {
+    fn no_cookie_without_journal() {
         let mut scene = Scene::new();
         scene.books.guarded = false;
         let round = scene.turn(&[&[1, 2]]);

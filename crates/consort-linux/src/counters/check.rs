@@ -8,8 +8,7 @@
 //! is an error.
 
 use super::core_pmus;
-use super::plan::event_spec;
-use super::pmu::Pmu;
+use super::plan::{Pmu, event_spec};
 use crate::events::{EventDefinition, EventFile, EventUnit, PmuEvents};
 use crate::perf::{CounterGroup, PerfError, PerfEventSpec, PerfTarget, page_bytes};
 use nix::time::{ClockId, clock_gettime};

@@ -16,20 +16,19 @@
 mod check;
 mod derive;
 mod plan;
-mod pmu;
 mod probe;
-mod sleeps;
 mod software;
-mod threads;
-
 #[cfg(test)]
-mod plan_laws;
+mod tests;
+mod threads;
 
 pub use check::{CheckKernel, CheckRow, EventVerdict, ExpectedCounts, check};
 pub use derive::{EventRates, fill_signals};
-pub use plan::{CounterPlan, PlanInput, PlannedGroup, PmuProgram, UnplannedSignal, plan};
-pub use pmu::{CounterBudget, Pmu, core_pmus, is_nmi_watchdog_on};
+pub use plan::{
+    CounterBudget, CounterPlan, PlanInput, PlannedGroup, Pmu, PmuProgram, UnplannedSignal,
+    core_pmus, is_nmi_watchdog_on, plan,
+};
 pub use probe::{TierStatus, Tiers, probe};
-pub(crate) use sleeps::SleepCounter;
+pub(crate) use software::SleepCounter;
 pub use software::SoftwareEvents;
 pub use threads::{Notice, ThreadGroups};

@@ -8,13 +8,14 @@
 //! Pitfall: a PMU that serves others too may still refuse a group that fits on paper; the reader
 //! notices by a running time of 0.
 
-use super::pmu::CounterBudget;
 use crate::events::{CounterKind, EventDefinition, EventUnit, PmuEvents, SignalFormula};
 use crate::perf::PerfEventSpec;
+use crate::read;
 use consort_core::Signal;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// One group of events that are counted at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -76,12 +77,14 @@ fn plan_pmu(wanted: &BTreeSet<Signal>, input: &PlanInput<'_>, plan: &mut Counter
             Err(reason) => refuse(plan, input, formula.signal, reason),
         }
     }
-    let planned = |events: Vec<&EventDefinition>| PlannedGroup {
-        pmu: input.pmu.clone(),
-        events: events.iter().map(|e| e.name.clone()).collect(),
-    };
-    let groups = groups.into_groups().into_iter().map(planned);
-    plan.groups.extend(groups);
+    for mut group in groups.groups {
+        let leader = group.iter().find_map(|e| e.leader.clone());
+        group.sort_by_key(|e| Some(&e.name) != leader.as_ref());
+        plan.groups.push(PlannedGroup {
+            pmu: input.pmu.clone(),
+            events: group.iter().map(|e| e.name.clone()).collect(),
+        });
+    }
 }
 
 fn refuse(plan: &mut CounterPlan, input: &PlanInput<'_>, signal: Signal, reason: String) {
@@ -195,22 +198,12 @@ impl<'a> GroupPlanner<'a> {
             names.join(", ")
         };
         format!(
-            "{} do not fit beside {} into {} programmable counters, {} of them left to others",
+            "{} do not fit next to {} into {} programmable counters, {} of them left to others",
             list(bundle),
             list(&self.anchors),
             self.budget.programmable,
             self.budget.reserved
         )
-    }
-
-    /// The groups with each leader first.
-    fn into_groups(self) -> Vec<Vec<&'a EventDefinition>> {
-        let mut groups = self.groups;
-        for group in &mut groups {
-            let leader = group.iter().find_map(|e| e.leader.clone());
-            group.sort_by_key(|e| Some(&e.name) != leader.as_ref());
-        }
-        groups
     }
 }
 
@@ -326,6 +319,69 @@ pub(crate) fn event_spec(kind: u32, event: &EventDefinition) -> PerfEventSpec {
     }
 }
 
+/// Folder in which the kernel lists event sources.
+const DEVICES: &str = "sys/bus/event_source/devices";
+
+/// One PMU of the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pmu {
+    /// Name of the PMU in sysfs.
+    pub name: String,
+    /// The number in its `type` file, for `perf_event_attr.type`.
+    pub kind: u32,
+}
+
+/// The core PMUs below an injectable root, by name: `cpu` on x86 and POWER,
+/// `cpu_core`, `cpu_atom` and `cpu_lowpower` on Intel hybrids, `armv8_*` on Arm.
+/// No listing means no PMU.
+pub fn core_pmus(root: &Path) -> Vec<Pmu> {
+    let Ok(entries) = std::fs::read_dir(root.join(DEVICES)) else {
+        return Vec::new();
+    };
+    let mut pmus = Vec::new();
+    for entry in entries.flatten() {
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        let is_core = matches!(
+            name.as_str(),
+            "cpu" | "cpu_core" | "cpu_atom" | "cpu_lowpower"
+        ) || name.starts_with("armv8_");
+        let kind = read::value(&root.join(DEVICES).join(&name).join("type"));
+        if let Some(kind) = kind.filter(|_| is_core) {
+            pmus.push(Pmu { name, kind });
+        }
+    }
+    pmus.sort_by(|a, b| a.name.cmp(&b.name));
+    pmus
+}
+
+/// Counters of one PMU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterBudget {
+    /// Programmable counters per PU.
+    pub programmable: usize,
+    /// Number of these that are left to others.
+    pub reserved: usize,
+}
+
+impl CounterBudget {
+    /// The counters of a PMU, less one when the kernel's hard-lockup watchdog
+    /// holds one (Linux Documentation/admin-guide/lockup-watchdogs).
+    pub fn from_pmu(pmu: &PmuEvents, nmi_watchdog: bool) -> Self {
+        Self {
+            programmable: pmu.programmable,
+            reserved: usize::from(nmi_watchdog),
+        }
+    }
+}
+
+/// Returns true if the hard-lockup watchdog is on; a missing file means that it is not.
+pub fn is_nmi_watchdog_on(root: &Path) -> bool {
+    let path = root.join("proc/sys/kernel/nmi_watchdog");
+    std::fs::read_to_string(path).is_ok_and(|text| text.trim() == "1")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -375,5 +431,44 @@ mod tests {
         check(&[pair.clone(), middle], 3, 0, false);
         let last = event(Some(&[2]), 1);
         check(&[pair, last], 3, 0, true);
+    }
+}
+
+#[cfg(test)]
+mod pmu_tests {
+    use super::*;
+
+    #[test]
+    fn core_pmus_are_distinguished_from_others() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(core_pmus(root.path()), []);
+        for (name, kind) in [
+            ("cpu_core", "4"),
+            ("cpu_atom", "10"),
+            ("power", "22"),
+            ("cpu", "?"),
+        ] {
+            let folder = root.path().join(DEVICES).join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("type"), format!("{kind}\n")).unwrap();
+        }
+        let names: Vec<(String, u32)> = core_pmus(root.path())
+            .into_iter()
+            .map(|p| (p.name, p.kind))
+            .collect();
+        assert_eq!(
+            names,
+            [("cpu_atom".to_owned(), 10), ("cpu_core".to_owned(), 4)]
+        );
+    }
+
+    #[test]
+    fn the_watchdog_is_read() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(!is_nmi_watchdog_on(root.path()));
+        let folder = root.path().join("proc/sys/kernel");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("nmi_watchdog"), "1\n").unwrap();
+        assert!(is_nmi_watchdog_on(root.path()));
     }
 }

@@ -1,7 +1,6 @@
 //! Availability of each tier on this host, with the obstacle where one is missing.
 
-use super::plan::{PlanInput, event_spec, plan};
-use super::pmu::{CounterBudget, core_pmus, is_nmi_watchdog_on};
+use super::plan::{CounterBudget, PlanInput, core_pmus, event_spec, is_nmi_watchdog_on, plan};
 use super::software::SoftwareEvents;
 use crate::events::{EventFile, EventUnit, event_file_for};
 use crate::perf::{CounterGroup, PerfError, PerfTarget, open, paranoid_level};

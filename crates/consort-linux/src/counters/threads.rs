@@ -4,7 +4,7 @@
 //!
 //! `perf_event_open` is dear (146 us for five events, up to 1.5 ms on a busy
 //! host), so that threads wait in a queue and each interval opens a bounded
-//! number of events. When file descriptors run out, threads stay in the queue, one notice tells so,
+//! number of events. When file descriptors run out, threads stay in the queue, one notice says so,
 //! and they are tried again after others have gone.
 //!
 //! # Pitfalls
@@ -35,7 +35,7 @@ pub enum Notice {
     Refused(PerfError),
     /// Groups are open but never on the counters, which something else holds.
     #[error(
-        "the hardware counters are held by somebody else; counting by the next tier until they are free"
+        "another program holds the hardware counters; counting by the next tier until they are free"
     )]
     Lost,
     /// Groups count again after [`Notice::Lost`].
@@ -157,7 +157,11 @@ impl ThreadGroups {
             }
             Err(PerfError::Gone) => None,
             Err(PerfError::NoFds) => self.note_exhaustion(id),
-            Err(error) => self.refuse(error),
+            Err(error) => {
+                // Only when the error changes: the kernel mostly refuses all threads alike.
+                let known = self.refused.replace(error) == Some(error);
+                (!known).then_some(Notice::Refused(error))
+            }
         }
     }
 
@@ -173,12 +177,6 @@ impl ThreadGroups {
         })
     }
 
-    /// Notes a refusal; the notice is given again only when the error changes.
-    fn refuse(&mut self, error: PerfError) -> Option<Notice> {
-        let known = self.refused.replace(error) == Some(error);
-        (!known).then_some(Notice::Refused(error))
-    }
-
     /// Reads the counts of a thread's groups since the last read, in the order of the layout;
     /// `None` for threads that are not attached or whose groups cannot be read.
     pub fn read(&mut self, id: ThreadId) -> Option<Vec<GroupDelta>> {
@@ -187,7 +185,7 @@ impl ThreadGroups {
         read.collect::<Result<_, _>>().ok()
     }
 
-    /// Tells when all threads that ran were off the counters, and when that is over. Call with the
+    /// Returns a notice when all threads that ran were off the counters, and when that is over. Call with the
     /// deltas of one interval's reads.
     pub fn note_losses<'a>(
         &mut self,
@@ -239,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_and_return_are_told_once() {
+    fn loss_and_return_are_reported_once() {
         let mut set = ThreadGroups::new(Vec::new(), 1);
         assert_eq!(set.note_losses(&[delta(5, 5)]), None);
         assert_eq!(

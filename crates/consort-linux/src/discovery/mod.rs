@@ -11,7 +11,6 @@
 //! start time, and every reader checks it.
 
 mod manage;
-mod pending;
 mod process_times;
 mod reader;
 mod tracker;

@@ -58,7 +58,7 @@ impl ProcessTimes {
         }
     }
 
-    /// Reads the processes of the program, which are these now, and those that have ended since.
+    /// Reads the processes of the program, which are these now, and notes which have ended since.
     pub fn read(&mut self, pids: &BTreeSet<u32>) {
         let begun = now_ticks();
         let mut are_all_known = true;

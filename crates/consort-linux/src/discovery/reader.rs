@@ -143,7 +143,15 @@ impl ProcReader {
 
     fn read(&self, id: ThreadId, files: &ThreadFiles) -> Result<ProcSample, ProcError> {
         let stat = self.stat(id, files)?;
-        Ok(self.combine(&stat, schedstat(files)))
+        let schedstat = schedstat(files);
+        Ok(ProcSample {
+            cpu_ns: schedstat.map_or(stat.cpu_ticks * self.tick_ns, |[run, ..]| run),
+            cpu_in_ticks: schedstat.is_none(),
+            wait_ns: schedstat.map(|[_, wait, _]| wait),
+            runs: schedstat.map(|[.., runs]| runs),
+            state: stat.state,
+            last_pu: stat.last_pu,
+        })
     }
 
     fn stat(&self, id: ThreadId, files: &ThreadFiles) -> Result<Stat, ProcError> {
@@ -155,17 +163,6 @@ impl ProcReader {
         let stat = Stat::parse(&buffer[..len]).map_err(|e| ProcError::malformed(&path(), e))?;
         let is_same = stat.start_ticks == id.start_ticks && stat.is_alive();
         is_same.then_some(stat).ok_or(ProcError::Gone)
-    }
-
-    fn combine(&self, stat: &Stat, schedstat: Option<[u64; 3]>) -> ProcSample {
-        ProcSample {
-            cpu_ns: schedstat.map_or(stat.cpu_ticks * self.tick_ns, |[run, ..]| run),
-            cpu_in_ticks: schedstat.is_none(),
-            wait_ns: schedstat.map(|[_, wait, _]| wait),
-            runs: schedstat.map(|[.., runs]| runs),
-            state: stat.state,
-            last_pu: stat.last_pu,
-        }
     }
 }
 
@@ -191,17 +188,12 @@ impl ThreadFiles {
 fn schedstat(files: &ThreadFiles) -> Option<[u64; 3]> {
     let mut buffer = [0; STAT_BYTES];
     let len = files.schedstat.as_ref()?.read_at(&mut buffer, 0).ok()?;
-    parse_schedstat(&buffer[..len])
-}
-
-/// Run time ns, wait time ns, and number of runs (kernel
-/// `Documentation/scheduler/sched-stats.rst`). A kernel that does not keep
-/// them prints zeros.
-fn parse_schedstat(text: &[u8]) -> Option<[u64; 3]> {
-    let text = std::str::from_utf8(text).ok()?;
+    // Run time ns, wait time ns, and number of runs (kernel `Documentation/scheduler/sched-stats.rst`).
+    let text = std::str::from_utf8(&buffer[..len]).ok()?;
     let mut numbers = text.split_ascii_whitespace().map(|n| n.parse().ok());
     let mut next = || numbers.next().flatten();
     let fields = [next()?, next()?, next()?];
+    // A kernel that does not keep the numbers prints zeros.
     (fields != [0; 3]).then_some(fields)
 }
 

@@ -1,7 +1,8 @@
 //! The set of threads of the watched processes, kept up to date from records and scans.
 
-use super::manage::{CallerCredentials, UnmanageableReason};
-use super::pending::{AnnouncedThread, FoundThread, PendingThreads, look_up};
+use super::manage::{
+    AnnouncedThread, CallerCredentials, FoundThread, PendingThreads, UnmanageableReason, look_up,
+};
 use crate::perf::record::{PerfRecord, TaskRecord};
 use crate::proc::{ProcError, process_tree, read_stat, threads_of};
 use crate::sampling::RecordBatch;
@@ -127,7 +128,15 @@ impl ThreadTracker {
     fn apply_record(&mut self, record: &PerfRecord, events: &mut Vec<ThreadEvent>) {
         match record {
             PerfRecord::Fork(task) => self.note_fork(*task, events),
-            PerfRecord::Exit(task) => self.note_exit(*task, events),
+            PerfRecord::Exit(task) => {
+                if self.pending.remove_ended(task.tid) {
+                    self.short_lived += 1;
+                } else {
+                    self.drop_known(task.tid, events);
+                }
+                // Records of several rings may come in another order: a start may follow its end.
+                self.pending.remember_end(task.tid, task.time_ns);
+            }
             PerfRecord::Comm {
                 pid,
                 tid,
@@ -136,7 +145,13 @@ impl ThreadTracker {
                 ..
             } => {
                 if *exec {
-                    self.note_exec(*pid, events);
+                    // An exec ends all threads of the process but the one that becomes its leader.
+                    self.short_lived += self.pending.drop_other_threads(*pid);
+                    let others = self.known.values().map(|known| known.id);
+                    let others = others.filter(|id| id.pid == *pid && id.tid != *pid);
+                    for id in others.collect::<Vec<_>>() {
+                        self.drop_known(id.tid, events);
+                    }
                 }
                 self.rename(*pid, *tid, name, events);
             }
@@ -168,25 +183,6 @@ impl ThreadTracker {
         let now = read_stat(&self.root, known.id.pid, tid);
         let is_another = now.is_ok_and(|stat| stat.start_ticks != known.id.start_ticks);
         !std::mem::replace(&mut known.recorded, true) && !is_another
-    }
-
-    fn note_exit(&mut self, task: TaskRecord, events: &mut Vec<ThreadEvent>) {
-        if self.pending.remove_ended(task.tid) {
-            self.short_lived += 1;
-        } else {
-            self.drop_known(task.tid, events);
-        }
-        self.pending.remember_end(task.tid, task.time_ns);
-    }
-
-    /// An `exec` ends all threads of the process but the one that becomes its leader.
-    fn note_exec(&mut self, pid: u32, events: &mut Vec<ThreadEvent>) {
-        self.short_lived += self.pending.drop_other_threads(pid);
-        let others = self.known.values().map(|known| known.id);
-        let others = others.filter(|id| id.pid == pid && id.tid != pid);
-        for id in others.collect::<Vec<_>>() {
-            self.drop_known(id.tid, events);
-        }
     }
 
     fn rename(&mut self, pid: u32, tid: u32, name: &str, events: &mut Vec<ThreadEvent>) {

@@ -1,14 +1,13 @@
 //! Taking threads under management.
 
-use super::affinity;
+use super::affinity::{OriginalMask, effective_mask};
 use super::checked_write::{MaskWriteOutcome, write_mask};
 use super::enactor::{Enactor, ManagedThread, ThreadState, UnmanagedReason};
-use super::host::AllowedPuSet;
-use super::host_snapshot::HostSnapshot;
+use super::host::{AllowedPuSet, AllowedPusCache};
 use super::journal::JournalError;
-use super::original_mask::OriginalMask;
-use super::other_runs;
+use super::other_runs::HostSnapshot;
 use super::record::{JournalRecord, ManagedProgram};
+use super::{affinity, other_runs};
 use crate::proc::{ProcError, Stat, now_ticks};
 use consort_core::{PuSet, ThreadId};
 use nix::errno::Errno;
@@ -22,7 +21,7 @@ pub enum AdoptError {
     /// The thread has exited.
     #[error("thread {0} has exited")]
     Gone(ThreadId),
-    /// Somebody else changed the thread's mask earlier, and it was let go for good.
+    /// Another program changed the thread's mask earlier, and Consort let it go for good.
     #[error("thread {0} was let go because somebody else changed its affinity")]
     Released(ThreadId),
     /// Another run of Consort manages the thread's program.
@@ -35,7 +34,7 @@ pub enum AdoptError {
     },
     /// The thread's cpuset is exclusive, and [`Enactor::allow_exclusive_cpusets`] was not called.
     #[error(
-        "its cpuset {} is exclusive, so that whoever made it gives out these PUs \
+        "its cpuset {} is exclusive, so that another program assigns these PUs \
          (--override manages it all the same)",
         .0.display()
     )]
@@ -65,7 +64,7 @@ pub enum ChildStatus {
     /// The thread had inherited a mask that Consort wrote; it was put back to the original at once,
     /// and is managed.
     Reset,
-    /// The thread was given this mask on purpose by somebody else, and is not managed.
+    /// Another program gave the thread this mask on purpose, so it is not managed.
     Foreign(PuSet),
     /// The thread was known already, in this state.
     Known(ThreadState),
@@ -93,15 +92,16 @@ impl Enactor {
         if self.left.get(&thread) == Some(&UnmanagedReason::Released) {
             return Err(AdoptError::Released(thread));
         }
-        self.glance = None;
-        let sight = self.read_facts(thread)?;
-        let original = OriginalMask::new(original, &sight.allowed.pus);
-        self.ensure_program(thread, thread.pid, &original, &sight)?;
+        self.snapshot = None;
+        let facts = self.read_facts(thread)?;
+        let original = OriginalMask::new(original, &facts.allowed.pus);
+        self.ensure_program(thread, thread.pid, &original, &facts)?;
+        // The record of the override takes back that of the leave.
         if self.left.contains_key(&thread) {
             self.record(&[JournalRecord::Thread(thread, original.clone())])?;
             self.left.remove(&thread);
         }
-        self.insert_managed(thread, original, sight);
+        self.insert_managed(thread, original, facts);
         Ok(())
     }
 
@@ -120,47 +120,46 @@ impl Enactor {
             ThreadState::Unmanaged => {}
             known => return Ok(ChildStatus::Known(known)),
         }
-        let (root, originals) = self.inheritance(parent)?;
-        let sight = self.read_facts(child)?;
-        let [of_parent, of_program] = &originals;
-        self.ensure_program(child, root, of_program, &sight)?;
-        let same = originals
-            .iter()
-            .find(|o| o.effective_pus(&sight.allowed.pus) == sight.now);
-        if let Some(original) = same {
-            self.insert_managed(child, original.clone(), sight);
-            return Ok(ChildStatus::Adopted);
-        }
-        let (born, now) = (child.start_ticks, now_ticks());
-        if (self.narrowings).covers(root, &sight.now, &sight.allowed.pus, born) {
-            // Threads that it started in turn may have inherited the same.
-            self.narrowings.add_past_holder(root, &sight.now, born, now);
-            return self.reset_child(child, of_parent.clone(), sight);
-        }
-        self.record(&[JournalRecord::Leave(child)])?;
-        self.left.insert(child, UnmanagedReason::Foreign);
-        Ok(ChildStatus::Foreign(sight.now))
-    }
-
-    /// The root of a parent's tree, and the originals of parent and program.
-    fn inheritance(&self, parent: ThreadId) -> Result<(u32, [OriginalMask; 2]), AdoptError> {
         let program = self.ledger.programs.get(&parent.pid);
         let program = program.ok_or(AdoptError::NoParent(parent))?;
         let managed = self.threads.get(&parent).map(|m| &m.original);
         let journalled = || self.ledger.threads.get(&parent);
         let of_parent = managed.or_else(journalled).unwrap_or(&program.original);
-        Ok((program.root, [of_parent.clone(), program.original.clone()]))
+        let root = program.root;
+        let originals = [of_parent.clone(), program.original.clone()];
+        let facts = self.read_facts(child)?;
+        let [of_parent, of_program] = &originals;
+        self.ensure_program(child, root, of_program, &facts)?;
+        // First, because a thread with an original mask needs no write, whatever gave it that mask.
+        let same = originals
+            .iter()
+            .find(|o| o.effective_pus(&facts.allowed.pus) == facts.now);
+        if let Some(original) = same {
+            self.insert_managed(child, original.clone(), facts);
+            return Ok(ChildStatus::Adopted);
+        }
+        let (born, now) = (child.start_ticks, now_ticks());
+        if (self.mask_history).covers(root, &facts.now, &facts.allowed.pus, born) {
+            // Threads that it started in turn may have inherited the same.
+            self.mask_history
+                .add_past_holder(root, &facts.now, born, now);
+            return self.reset_child(child, of_parent.clone(), facts);
+        }
+        // Journalled, so that the guardian leaves the thread alone as well.
+        self.record(&[JournalRecord::Leave(child)])?;
+        self.left.insert(child, UnmanagedReason::Foreign);
+        Ok(ChildStatus::Foreign(facts.now))
     }
 
     fn reset_child(
         &mut self,
         child: ThreadId,
         original: OriginalMask,
-        sight: AdoptionFacts,
+        facts: AdoptionFacts,
     ) -> Result<ChildStatus, AdoptError> {
         match write_mask(&self.host, child, &original.mask()) {
             MaskWriteOutcome::Done(now, stat) => {
-                self.insert_managed(child, original, AdoptionFacts { now, stat, ..sight });
+                self.insert_managed(child, original, AdoptionFacts { now, stat, ..facts });
                 Ok(ChildStatus::Reset)
             }
             MaskWriteOutcome::Gone => Err(AdoptError::Gone(child)),
@@ -168,13 +167,13 @@ impl Enactor {
         }
     }
 
-    fn insert_managed(&mut self, thread: ThreadId, original: OriginalMask, sight: AdoptionFacts) {
+    fn insert_managed(&mut self, thread: ThreadId, original: OriginalMask, facts: AdoptionFacts) {
         let managed = ManagedThread {
             original,
             wanted: None,
-            seen: sight.now,
-            allowed: sight.allowed,
-            start_stack: sight.stat.start_stack,
+            seen: facts.now,
+            allowed: facts.allowed,
+            start_stack: facts.stat.start_stack,
             looked: Instant::now(),
         };
         self.threads.insert(thread, managed);
@@ -187,12 +186,12 @@ impl Enactor {
             Err(errno) => return Err(AdoptError::Kernel(thread, errno)),
             Ok(now) => now,
         };
-        let glance = HostSnapshot::get_or_refresh(
-            &mut self.glance,
+        let snapshot = HostSnapshot::get_or_refresh(
+            &mut self.snapshot,
             &self.host,
             (&self.runtime_dirs, &self.journal.path()),
         );
-        let allowed = (glance.allowed)
+        let allowed = (snapshot.allowed)
             .read(&self.host, thread.pid, thread.tid)
             .map_err(unseen)?;
         if let Some(by) = self.forbidding_cgroup(&allowed).map_err(unseen)? {
@@ -209,11 +208,12 @@ impl Enactor {
         thread: ThreadId,
         root: u32,
         original: &OriginalMask,
-        sight: &AdoptionFacts,
+        facts: &AdoptionFacts,
     ) -> Result<(), AdoptError> {
         let pid = thread.pid;
+        // A program is identified by the start of its first thread.
         let stat = match thread.tid == pid {
-            true => sight.stat.clone(),
+            true => facts.stat.clone(),
             false => {
                 let stat = self.host.stat(pid, pid);
                 let stat = stat.map_err(|error| AdoptError::Unseen(thread, error))?;
@@ -227,7 +227,8 @@ impl Enactor {
         let start_ticks = stat.start_ticks;
         let journals = (self.runtime_dirs.as_slice(), &*self.journal.path());
         let others =
-            &HostSnapshot::get_or_refresh(&mut self.glance, &self.host, journals).other_journals;
+            &HostSnapshot::get_or_refresh(&mut self.snapshot, &self.host, journals).other_journals;
+        // Two runs on one program would take each other's masks for original ones.
         let other = (others.clone())
             .and_then(|others| other_runs::find_owner_pid(&self.host, &others, (pid, start_ticks)))
             .map_err(|error| AdoptError::Unseen(thread, error))?;
@@ -243,5 +244,133 @@ impl Enactor {
             original: original.clone(),
         };
         Ok(self.record(&[JournalRecord::Program(program)])?)
+    }
+}
+
+/// Number of readings after which a mask and a cpuset that keep changing are taken as they are.
+const MOST_READINGS: usize = 8;
+
+/// Result of a look at a thread before it is written.
+pub(super) enum MaskCheck {
+    /// The thread is as it was left.
+    Steady,
+    /// The mask differs without anybody's choice: a cpuset or the PUs that are online have changed,
+    /// or the thread became its process's leader by `exec` and brought a mask of Consort's with it.
+    Shifted {
+        /// The mask of the thread now.
+        now: PuSet,
+        /// PUs that the cpuset allows now.
+        allowed: AllowedPuSet,
+    },
+    /// Another program wrote this mask.
+    Changed(PuSet),
+    /// The thread has exited.
+    Gone,
+    /// The thread cannot be looked up for the moment.
+    Unseen(ProcError),
+}
+
+impl Enactor {
+    /// Looks at the mask of a thread, and distinguishes changes by the kernel from changes by other
+    /// programs.
+    pub(super) fn check_mask(&self, thread: ThreadId, managed: &ManagedThread) -> MaskCheck {
+        let now = match affinity::get(thread.tid) {
+            Ok(now) if now == managed.seen => return MaskCheck::Steady,
+            Ok(now) => now,
+            Err(Errno::ESRCH) => return MaskCheck::Gone,
+            Err(errno) => return MaskCheck::Unseen(ProcError::from_mask_errno(thread.tid, errno)),
+        };
+        let stat = match self.host.stat_if_same(thread) {
+            Ok(Some(stat)) => stat,
+            Ok(None) => return MaskCheck::Gone,
+            Err(error) => return MaskCheck::Unseen(error),
+        };
+        let (now, allowed) = match self.read_settled_mask(thread, now) {
+            Ok(settled) => settled,
+            Err(ProcError::Gone) => return MaskCheck::Gone,
+            Err(error) => return MaskCheck::Unseen(error),
+        };
+        // An exec gives the process a new stack. The thread that called it becomes the leader, with
+        // its own mask.
+        let executed = stat.start_stack != managed.start_stack;
+        let by_nobody = is_shift(managed, &now, &allowed)
+            || (executed && self.is_from_exec(thread, &now, &allowed.pus));
+        if by_nobody {
+            MaskCheck::Shifted { now, allowed }
+        } else {
+            MaskCheck::Changed(now)
+        }
+    }
+
+    /// Reads a mask and the cpuset that it goes with, until two readings agree, as a cpuset may
+    /// change between them.
+    fn read_settled_mask(
+        &self,
+        thread: ThreadId,
+        mut now: PuSet,
+    ) -> Result<(PuSet, AllowedPuSet), ProcError> {
+        let allowed = || AllowedPusCache::new(&self.host).read(&self.host, thread.pid, thread.tid);
+        let mut cpuset = allowed()?;
+        for _ in 0..MOST_READINGS {
+            let mask = affinity::get(thread.tid);
+            let mask = mask.map_err(|errno| ProcError::from_mask_errno(thread.tid, errno))?;
+            let again = (mask, allowed()?);
+            if again == (now.clone(), cpuset.clone()) {
+                break;
+            }
+            (now, cpuset) = again;
+        }
+        Ok((now, cpuset))
+    }
+
+    /// Returns true if another thread of the process, whose `exec` ended all others and made it the
+    /// leader, had this mask from Consort.
+    fn is_from_exec(&self, leader: ThreadId, now: &PuSet, allowed: &PuSet) -> bool {
+        let last = self.last_pins.get(&leader.pid);
+        let others = self.threads.iter().filter(|(id, _)| {
+            id.pid == leader.pid && id.tid != leader.pid && self.host.is_gone(**id)
+        });
+        let mut masks = others
+            .filter_map(|(_, other)| other.wanted.as_ref())
+            .chain(last);
+        masks.any(|mask| effective_mask(mask, allowed) == *now)
+    }
+}
+
+/// Returns true if the kernel alone can have made this mask of the one left behind: it intersects
+/// the requested mask with a new cpuset (since Linux 6.2), or gives the whole cpuset
+/// (before, and where nothing is common). Before 6.2 it does so as well where a cgroup gets a
+/// cpuset of its own although that allows the same PUs, as all siblings of a cgroup do when the
+/// first of them is limited.
+fn is_shift(managed: &ManagedThread, now: &PuSet, allowed: &AllowedPuSet) -> bool {
+    let kept = match &managed.wanted {
+        Some(wanted) => effective_mask(wanted, &allowed.pus),
+        None => managed.original.effective_pus(&allowed.pus),
+    };
+    *now == kept || (*allowed != managed.allowed && *now == allowed.pus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::apply::tests::{managed, set};
+    use super::*;
+
+    #[test]
+    fn the_kernels_own_changes_are_told_from_others() {
+        let thread = managed("0-3", "0-3", Some("0-1"));
+        let allowed = |pus: &str, by: Option<&str>| AllowedPuSet {
+            pus: set(pus),
+            by: by.map(Into::into),
+            exclusive: false,
+        };
+        assert!(is_shift(&thread, &set("0"), &allowed("0,2", None)));
+        assert!(is_shift(&thread, &set("0,2"), &allowed("0,2", None)));
+        assert!(!is_shift(&thread, &set("2"), &allowed("0,2", None)));
+        assert!(!is_shift(&thread, &set("0-3"), &allowed("0-3", None)));
+        assert!(is_shift(&thread, &set("0-3"), &allowed("0-3", Some("/b"))));
+        assert!(!is_shift(&thread, &set("2"), &allowed("0-3", Some("/b"))));
+        let free = managed("0-1", "0-3", None);
+        assert!(is_shift(&free, &set("1"), &allowed("1-3", None)));
+        assert!(!is_shift(&free, &set("2"), &allowed("1-3", None)));
     }
 }

@@ -1,9 +1,8 @@
 //! `sched_getaffinity(2)` and `sched_setaffinity(2)` for masks of any size.
 //!
-//! Pitfall: the kernel remembers the mask that was asked for and applies it
-//! again when a cpuset grows (`user_cpus_ptr`, since Linux 6.2). A thread that
-//! nobody had pinned therefore gets [`Mask::Open`] back, never a list of the
-//! PUs that happened to be allowed.
+//! Pitfall: the kernel remembers the mask that was requested and applies it again when a cpuset grows
+//! (`user_cpus_ptr`, since Linux 6.2). So a thread that was not pinned gets [`Mask::Open`] back, never
+//! a list of the PUs that happened to be allowed.
 
 use consort_core::{MAX_PU, PuId, PuSet};
 use nix::errno::Errno;
@@ -11,7 +10,7 @@ use nix::libc;
 
 type MaskWord = libc::c_ulong;
 const WORD_BITS: usize = MaskWord::BITS as usize;
-/// 1,024 PUs: enough for a first try on nearly every kernel.
+/// Words for 1,024 PUs, which suffice on nearly every kernel.
 const FIRST_WORDS: usize = 1024 / WORD_BITS;
 const MOST_WORDS: usize = (MAX_PU as usize + 1) / WORD_BITS;
 
@@ -20,7 +19,7 @@ const MOST_WORDS: usize = (MAX_PU as usize + 1) / WORD_BITS;
 pub(crate) enum Mask {
     /// Every PU that the cpuset allows, now and later.
     Open,
-    /// These PUs; the kernel leaves out those that the cpuset forbids.
+    /// These PUs; the kernel leaves out the ones that the cpuset forbids.
     Only(PuSet),
 }
 
@@ -29,9 +28,15 @@ pub(crate) fn get(tid: u32) -> Result<PuSet, Errno> {
     let pid = kernel_tid(tid)?;
     let mut words = FIRST_WORDS;
     loop {
-        match get_words(pid, words) {
+        let mut mask: Vec<MaskWord> = vec![0; words];
+        // SAFETY: pointer and size describe a live buffer that is borrowed exclusively.
+        let result = unsafe {
+            libc::sched_getaffinity(pid, size_of_val(&mask[..]), mask.as_mut_ptr().cast())
+        };
+        match Errno::result(result) {
+            // The kernel refuses a buffer that is shorter than its own masks.
             Err(Errno::EINVAL) if words < MOST_WORDS => words *= 4,
-            other => return other.map(|words| from_words(&words)),
+            read => return read.map(|_| from_words(&mask)),
         }
     }
 }
@@ -72,8 +77,7 @@ pub fn bind_calling_thread(pu: PuId) -> Result<(), Errno> {
     set(tid, &Mask::Only(pu.into()))
 }
 
-/// Returns a tid as the kernel takes it; refuses 0, which is no thread's tid and would mean the
-/// caller.
+/// Converts a tid for the kernel; refuses 0, which is no thread's tid and would mean the caller.
 fn kernel_tid(tid: u32) -> Result<libc::pid_t, Errno> {
     match libc::pid_t::try_from(tid) {
         Ok(tid) if tid > 0 => Ok(tid),
@@ -81,16 +85,8 @@ fn kernel_tid(tid: u32) -> Result<libc::pid_t, Errno> {
     }
 }
 
-fn get_words(pid: libc::pid_t, count: usize) -> Result<Vec<MaskWord>, Errno> {
-    let mut words: Vec<MaskWord> = vec![0; count];
-    // SAFETY: pointer and size describe a live buffer that is borrowed exclusively.
-    let result =
-        unsafe { libc::sched_getaffinity(pid, size_of_val(&words[..]), words.as_mut_ptr().cast()) };
-    Errno::result(result).map(|_| words)
-}
-
-/// Reads the PUs out of the words of a mask. It looks only at bits that are set: this is done for
-/// every thread in every quantum, and most words are 0.
+/// Reads the PUs out of the words of a mask. It visits only set bits, because it runs for every thread
+/// in every quantum and most words are 0.
 fn from_words(words: &[MaskWord]) -> PuSet {
     let mut pus = PuSet::new();
     for (index, &word) in words.iter().enumerate() {
@@ -118,13 +114,69 @@ fn to_words(pus: &PuSet) -> Vec<MaskWord> {
     words
 }
 
+/// A mask to which a thread is put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OriginalMask {
+    /// The PUs that the thread could run on.
+    pub pus: PuSet,
+    /// True if these were all PUs that its cpuset allowed: the thread was not pinned, so it follows the
+    /// cpuset when that grows.
+    pub open: bool,
+}
+
+impl OriginalMask {
+    /// Takes a mask as original, and compares it with the PUs that the cpuset allows at the time.
+    pub(crate) fn new(pus: PuSet, allowed: &PuSet) -> Self {
+        let open = allowed.is_subset(&pus);
+        Self { pus, open }
+    }
+
+    /// The mask to write in order to come back to it.
+    pub(crate) fn mask(&self) -> Mask {
+        if self.open {
+            Mask::Open
+        } else {
+            Mask::Only(self.pus.clone())
+        }
+    }
+
+    /// The mask that is read back once it is written, under the cpuset of the moment.
+    pub(crate) fn effective_pus(&self, allowed: &PuSet) -> PuSet {
+        if self.open {
+            allowed.clone()
+        } else {
+            effective_mask(&self.pus, allowed)
+        }
+    }
+
+    /// The part of a wish that lies within the original mask.
+    pub(crate) fn clip_pus(&self, wanted: &PuSet) -> PuSet {
+        if self.open {
+            wanted.clone()
+        } else {
+            wanted.intersection(&self.pus)
+        }
+    }
+}
+
+/// Effect of a mask under a cpuset in the kernel: the common PUs, or the whole cpuset if there are
+/// none.
+pub(crate) fn effective_mask(mask: &PuSet, allowed: &PuSet) -> PuSet {
+    let common = mask.intersection(allowed);
+    if common.is_empty() {
+        allowed.clone()
+    } else {
+        common
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     #[test]
-    fn nobody_has_tid_zero() {
+    fn tid_zero_is_refused() {
         assert_eq!(get(0), Err(Errno::ESRCH));
         assert_eq!(set(0, &Mask::Open), Err(Errno::ESRCH));
         assert_eq!(get(u32::MAX), Err(Errno::ESRCH));
@@ -149,6 +201,47 @@ mod tests {
         fn words_hold_exactly_the_members(pus in prop::collection::btree_set(0u32..5000, 0..40)) {
             let set: PuSet = pus.into_iter().map(PuId).collect();
             prop_assert_eq!(from_words(&to_words(&set)), set);
+        }
+    }
+}
+
+#[cfg(test)]
+mod original_mask_tests {
+    use super::*;
+    use consort_core::PuId;
+    use proptest::prelude::*;
+
+    fn set(text: &str) -> PuSet {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_unpinned_thread_follows_its_cpuset() {
+        let original = OriginalMask::new(set("0-3"), &set("0-3"));
+        assert_eq!(original.mask(), Mask::Open);
+        assert_eq!(original.effective_pus(&set("0-7")), set("0-7"));
+        assert_eq!(original.clip_pus(&set("6")), set("6"));
+    }
+
+    #[test]
+    fn a_pinned_thread_stays_within_its_mask() {
+        let original = OriginalMask::new(set("0-1"), &set("0-3"));
+        assert_eq!(original.mask(), Mask::Only(set("0-1")));
+        assert_eq!(original.effective_pus(&set("0-7")), set("0-1"));
+        assert_eq!(original.effective_pus(&set("5-7")), set("5-7"));
+        assert_eq!(original.clip_pus(&set("1-2")), set("1"));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_effective_outside_the_cpuset(
+            mask in prop::collection::vec(0u32..12, 1..6),
+            allowed in prop::collection::vec(0u32..12, 1..6),
+        ) {
+            let pus = |v: Vec<u32>| v.into_iter().map(PuId).collect::<PuSet>();
+            let (mask, allowed) = (pus(mask), pus(allowed));
+            let result = effective_mask(&mask, &allowed);
+            prop_assert!(!result.is_empty() && result.is_subset(&allowed));
         }
     }
 }

@@ -1,22 +1,88 @@
 //! Carrying out of plans: minimal writes, each journalled before it happens.
 
+use super::adopt::MaskCheck;
 use super::affinity;
 use super::checked_write::{MaskWriteOutcome, write_mask};
 use super::enactor::{Enactor, ManagedThread, UnmanagedReason};
 use super::guardian::GuardianHealth;
-use super::mask_check::MaskCheck;
-use super::nudge::{Nudge, NudgeOutcome};
+use super::nudge::{LiveThreadStat, Nudge, NudgeOutcome};
 use super::record::JournalRecord;
-use super::report::{ApplyReport, Refusal, ThreadWish};
-use super::stat_file_cache::LiveThreadStat;
-use crate::proc::now_ticks;
+use crate::proc::{ProcError, now_ticks};
 use consort_core::{PuId, PuSet, ThreadId};
 use nix::errno::Errno;
 use nix::sched::sched_getcpu;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Attempts to be on the PU of a thread, with time for a nudge, before it is nudged all the same.
 const TRIES: usize = 3;
+
+/// The wish of a plan for one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ThreadWish {
+    /// The original mask.
+    Unrestricted,
+    /// A lasting mask of these PUs, as far as the original mask and the cpuset have them.
+    Only(PuSet),
+    /// A move to these PUs now, with the original mask: the thread goes there if it can run, and is
+    /// not kept there.
+    Nudge(PuSet),
+}
+
+/// Reason for which a thread did not get the wanted mask. It keeps, or goes back to, a mask within
+/// its original one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The thread is not managed: never adopted, foreign, or let go.
+    NotManaged,
+    /// No wanted PU lies within the original mask and the cpuset; the thread
+    /// was left unrestricted.
+    NoPuLeft,
+    /// The journal could not be written, so the thread must not be restricted; the text has the
+    /// reason.
+    NotJournalled(String),
+    /// There is no guardian and none can be started.
+    NoGuardian,
+    /// The thread cannot be looked up for the moment; it stays managed, as it is.
+    Unseen(ProcError),
+    /// The kernel refused; `EPERM` when the thread belongs to another user.
+    Kernel(Errno),
+}
+
+/// Outcome of [`apply`](super::Enactor::apply).
+#[derive(Debug, Default)]
+pub struct ApplyReport {
+    /// Threads whose mask was written, with the mask that they have now.
+    pub written: Vec<(ThreadId, PuSet)>,
+    /// Threads that were nudged; they are among the written ones, with their original masks.
+    pub nudged: Vec<ThreadId>,
+    /// For each of these, the time for which its mask was narrow, at most.
+    pub windows: Vec<(ThreadId, Duration)>,
+    /// Number of threads that had the wanted mask already.
+    pub unchanged: usize,
+    /// Number of threads that have exited and were forgotten.
+    pub gone: usize,
+    /// Threads that were let go because another program had changed their mask, with the mask found.
+    pub released: Vec<(ThreadId, PuSet)>,
+    /// Threads whose cpuset or online PUs changed; their mask was asserted again.
+    pub shifted: Vec<ThreadId>,
+    /// Threads that did not get the wanted mask, with the reason.
+    pub refused: Vec<(ThreadId, Refusal)>,
+    /// State of the guardian.
+    pub guardian: GuardianHealth,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotManaged => f.write_str("it is not managed"),
+            Self::NoPuLeft => f.write_str("none of the PUs is within its mask and the cpuset"),
+            Self::NotJournalled(why) => write!(f, "its mask could not be journalled: {why}"),
+            Self::NoGuardian => f.write_str("there is no guardian to put it back"),
+            Self::Unseen(error) => write!(f, "it cannot be looked up: {error}"),
+            Self::Kernel(errno) => write!(f, "the kernel refused: {errno}"),
+        }
+    }
+}
 
 /// The part of a wish that the original mask and the cpuset leave possible.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,11 +97,11 @@ enum MaskGoal {
 }
 
 impl Enactor {
-    /// Gives each thread the PUs wanted for it, as far as its original mask and
-    /// its cpuset have them. Only changes are written. Threads that somebody
-    /// else has moved are let go, those that have exited are forgotten.
+    /// Gives each thread the PUs wanted for it, as far as its original mask and its cpuset have them. Only
+    /// changes are written. Threads that another program has moved are let go, and threads that have
+    /// exited are forgotten.
     pub fn apply(&mut self, plan: &[(ThreadId, ThreadWish)]) -> ApplyReport {
-        // Before any look at a mask: what the guardian has restored is not a stranger's doing.
+        // Before any look at a mask: a mask that the guardian has restored was not changed by a stranger.
         self.notice_restoration();
         let mut report = ApplyReport {
             guardian: self.ensure_guardian(),
@@ -62,6 +128,8 @@ impl Enactor {
             report.refused.push((thread, Refusal::NotManaged));
             return;
         };
+        // A look is a system call for each thread, so a thread that was looked at lately and is
+        // where it is wanted is skipped.
         let is_recent = now.saturating_duration_since(managed.looked) < self.looks_every;
         if is_recent && is_met(managed, &goal(managed, wanted)) {
             report.unchanged += 1;
@@ -74,7 +142,8 @@ impl Enactor {
         match look {
             MaskCheck::Gone => self.count_gone(thread, report),
             MaskCheck::Unseen(error) => report.refused.push((thread, Refusal::Unseen(error))),
-            // The guardian announces a restoration before its first write, so it is known by now.
+            // The guardian announces a restoration before its first write, so a restoration is known by
+            // now.
             MaskCheck::Changed(_) if self.notice_restoration() => report.unchanged += 1,
             MaskCheck::Changed(now) => {
                 self.release_thread(thread);
@@ -109,6 +178,7 @@ impl Enactor {
             return;
         };
         match goal(managed, wanted) {
+            // By force after a shift: the kernel has changed the mask, although it was met before.
             met if is_met(managed, &met) && !force => report.unchanged += 1,
             MaskGoal::Free => self.unrestrict_thread(id, report),
             MaskGoal::Nudge(pus) => match self.journal_before_write(id, &pus, &report.guardian) {
@@ -131,11 +201,13 @@ impl Enactor {
             return;
         }
         let root = self.root_of(thread);
-        self.narrowings.add_holder(root, &pus, now_ticks());
+        // In force from before the write, because the thread may start others at any moment after
+        // it.
+        self.mask_history.add_holder(root, &pus, now_ticks());
         let mask = affinity::Mask::Only(pus.clone());
         let outcome = write_mask(&self.host, thread, &mask);
         if !matches!(outcome, MaskWriteOutcome::Done(..)) {
-            self.narrowings.remove_holder(root, &pus, now_ticks());
+            self.mask_history.remove_holder(root, &pus, now_ticks());
         }
         match outcome {
             // The cpuset has shrunk since it was looked at.
@@ -153,7 +225,7 @@ impl Enactor {
         let own = sched_getcpu().ok().and_then(|pu| u32::try_from(pu).ok());
         let mut located = Vec::with_capacity(nudges.len());
         for (thread, pus) in nudges {
-            match self.grips.read_thread(&self.host, thread) {
+            match self.stat_files.read_thread(&self.host, thread) {
                 Ok(Some(there)) => located.push((own != Some(there.pu.0), there.pu, thread, pus)),
                 Ok(None) => self.count_nudged_away(thread, &pus, report),
                 Err(error) => report.refused.push((thread, Refusal::Unseen(error))),
@@ -163,7 +235,7 @@ impl Enactor {
         for (_, pu, thread, pus) in located {
             self.nudge(thread, pu, pus, report);
         }
-        self.stance.restore_own_mask();
+        self.caller.restore_own_mask();
     }
 
     fn nudge(&mut self, thread: ThreadId, pu: PuId, pus: PuSet, report: &mut ApplyReport) {
@@ -172,26 +244,31 @@ impl Enactor {
         };
         let (seen, original) = (managed.seen.clone(), managed.original.mask());
         let root = self.root_of(thread);
-        self.narrowings.add_holder(root, &pus, now_ticks());
+        self.mask_history.add_holder(root, &pus, now_ticks());
         let nudge = Nudge::new(thread, pus, seen, &original);
-        let (host, grips) = (&self.host, &mut self.grips);
+        let (host, stat_files) = (&self.host, &mut self.stat_files);
         let (mut at, mut there) = (pu, Ok(None));
         for _ in 0..TRIES {
-            self.stance.move_to_pu(host, at);
-            there = grips.read_thread(host, thread);
+            self.caller.move_to_pu(host, at);
+            there = stat_files.read_thread(host, thread);
             match there {
                 // It may have gone elsewhere while Consort came, or Consort took long.
-                Ok(Some(now)) if now.pu != at || !self.stance.has_fresh_slice() => at = now.pu,
+                Ok(Some(now)) if now.pu != at || !self.caller.has_fresh_slice() => at = now.pu,
                 _ => break,
             }
         }
         let nudged = match there {
-            Ok(Some(before)) => nudge.move_thread(host, before, || grips.read_thread(host, thread)),
+            Ok(Some(before)) => {
+                nudge.move_thread(host, before, || stat_files.read_thread(host, thread))
+            }
             Ok(None) => NudgeOutcome::Gone,
+            // A failed reading does not mean that the thread is gone.
             Err(error) => NudgeOutcome::Refused(error.errno()),
         };
+        // A stuck mask stays in force.
         if !matches!(nudged, NudgeOutcome::Stuck(_)) {
-            self.narrowings.remove_holder(root, &nudge.pus, now_ticks());
+            self.mask_history
+                .remove_holder(root, &nudge.pus, now_ticks());
         }
         self.record_nudge_outcome(thread, &nudge.pus, nudged, report);
     }
@@ -219,6 +296,7 @@ impl Enactor {
             }
             NudgeOutcome::Refused(errno) => report.refused.push((thread, Refusal::Kernel(errno))),
             NudgeOutcome::Stuck(errno) => {
+                // From now on the narrow mask counts as a pin, so that it is restored like one.
                 self.end_pin(thread);
                 if let Some(managed) = self.threads.get_mut(&thread) {
                     managed.wanted = Some(pus.clone());
@@ -234,6 +312,8 @@ impl Enactor {
             return;
         };
         let mut outcome = write_mask(&self.host, thread, &managed.original.mask());
+        // The cpuset has no PU of the original mask. The kernel itself would give the whole cpuset
+        // then.
         if outcome == MaskWriteOutcome::Failed(Errno::EINVAL) {
             outcome = write_mask(&self.host, thread, &affinity::Mask::Open);
         }
@@ -257,6 +337,7 @@ impl Enactor {
         {
             records.push(JournalRecord::Thread(thread, managed.original.clone()));
         }
+        // Once for each mask and tree, so that the journal does not grow with every nudge.
         if !self.ledger.has_mask_record(root, pus) {
             let pus = pus.clone();
             records.push(JournalRecord::Mask { root, pus });
@@ -326,6 +407,7 @@ impl Enactor {
 
     fn release_thread(&mut self, thread: ThreadId) {
         self.forget(thread);
+        // Journalled, so that the guardian leaves the mask alone as well.
         self.left.insert(thread, UnmanagedReason::Released);
         if let Err(error) = self.record(&[JournalRecord::Leave(thread)]) {
             tracing::warn!(%thread, %error, "a thread that was let go may yet be restored");
@@ -361,8 +443,8 @@ fn is_met(managed: &ManagedThread, goal: &MaskGoal) -> bool {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::affinity::OriginalMask;
     use super::super::host::AllowedPuSet;
-    use super::super::original_mask::OriginalMask;
     use super::*;
     use proptest::prelude::*;
 

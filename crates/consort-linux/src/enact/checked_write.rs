@@ -41,6 +41,7 @@ fn write_checking_identity(
     let stat = match same() {
         Ok(Some(stat)) => stat,
         Ok(None) => {
+            // The write hit a stranger.
             if result.is_ok() {
                 restore_inherited_mask(host, tid);
             }
@@ -61,6 +62,8 @@ pub(crate) fn restore_inherited_mask(host: &Host, tid: u32) {
     let Some((group, parent)) = host.group_and_parent(tid) else {
         return;
     };
+    // The creator of a process is its parent; of any other thread, as far as is known, the first thread
+    // of its process.
     let creator = if group == tid { parent } else { group };
     let inherited = affinity::get(creator).map_or(Mask::Open, Mask::Only);
     if let Err(errno) = affinity::set(tid, &inherited) {
@@ -90,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_with_another_start_time_is_not_touched() {
+    fn thread_with_another_start_is_untouched() {
         let (child, mut thread) = sleeper();
         let before = affinity::get(thread.tid).unwrap();
         thread.start_ticks += 1;
@@ -101,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_hit_by_the_write_gets_its_creators_mask_back() {
+    fn stranger_gets_its_creators_mask_back() {
         let host = Host::real();
         let (child, thread) = sleeper();
         let before = affinity::get(thread.tid).unwrap();
@@ -115,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn thread_that_cannot_be_looked_up_is_not_gone() {
+    fn unreadable_thread_is_not_gone() {
         let host = Host::real();
         let (child, thread) = sleeper();
         let mask = one_of(thread);

@@ -1,20 +1,18 @@
 //! The enactor: one run's managed threads, its journal and its guardian.
 
 use super::affinity;
-use super::caller_placement::CallerPlacement;
+use super::affinity::{OriginalMask, effective_mask};
 use super::guardian::{Guardian, GuardianError, GuardianHealth, GuardianSpec};
 use super::host::{AllowedPuSet, AllowedPusCache, Host};
-use super::host_snapshot::HostSnapshot;
 use super::journal::{Journal, JournalError};
 use super::journal_state::{JournalState, ObservedMask};
 use super::mask_history::WrittenMaskHistory;
-use super::original_mask::{OriginalMask, effective_mask};
+use super::nudge::{CallerPlacement, StatFileCache};
+use super::other_runs::HostSnapshot;
 use super::record::{JournalRecord, ManagedProgram};
 use super::recover::{AbandonedJournals, RecoverReport};
-use super::report::RestoreReport;
-use super::restore::restore;
+use super::restore::{RestoreReport, restore};
 use super::runtime_dir::RuntimeDir;
-use super::stat_file_cache::StatFileCache;
 use crate::proc::{ProcError, now_ticks};
 use consort_core::{PuSet, ThreadId};
 use nix::sys::signal::killpg;
@@ -60,9 +58,9 @@ pub enum ThreadState {
     Free,
     /// The thread is managed, with a lasting mask that Consort wrote.
     Restricted,
-    /// The thread is not managed: somebody else had set its mask on purpose before Consort came.
+    /// The thread is not managed, because its mask was set on purpose before Consort came.
     Foreign,
-    /// The thread is not managed any more: somebody else changed its mask. It is not restored
+    /// The thread is not managed any more, because another program changed its mask. It is not restored
     /// either.
     Released,
 }
@@ -109,22 +107,22 @@ pub struct Enactor {
     pub(crate) journal: Journal,
     pub(crate) threads: BTreeMap<ThreadId, ManagedThread>,
     pub(crate) left: BTreeMap<ThreadId, UnmanagedReason>,
-    pub(crate) grips: StatFileCache,
-    pub(super) stance: CallerPlacement,
-    /// Spells in which masks were in force: a thread born in one may have inherited that mask.
-    pub(crate) narrowings: WrittenMaskHistory,
+    pub(crate) stat_files: StatFileCache,
+    pub(super) caller: CallerPlacement,
+    /// Times in which masks were in force: a thread that was started in one may have inherited that mask.
+    pub(crate) mask_history: WrittenMaskHistory,
     /// By process, the last mask of Consort's on a thread that has gone and was not the leader: it
     /// may have become the leader by `exec`.
-    pub(crate) narrowed_last: BTreeMap<u32, PuSet>,
+    pub(crate) last_pins: BTreeMap<u32, PuSet>,
     /// The last look at cpusets and other runs.
-    pub(super) glance: Option<HostSnapshot>,
+    pub(super) snapshot: Option<HostSnapshot>,
     guardian: Guardian,
     guardian_args: Vec<OsString>,
     /// Folders in which journals of other runs may be.
     pub(super) runtime_dirs: Vec<PathBuf>,
     own_mask: PuSet,
     rewrite_at_bytes: u64,
-    /// True if threads are taken in although their cpuset is somebody's alone.
+    /// True if threads are taken in although their cpuset is exclusive.
     takes_exclusive: bool,
     /// Least time between two looks at the mask of a thread that is where it is wanted.
     pub(super) looks_every: Duration,
@@ -154,11 +152,11 @@ impl Enactor {
             journal,
             threads: BTreeMap::new(),
             left: BTreeMap::new(),
-            grips: StatFileCache::default(),
-            stance: CallerPlacement::default(),
-            narrowings: WrittenMaskHistory::default(),
-            narrowed_last: BTreeMap::new(),
-            glance: None,
+            stat_files: StatFileCache::default(),
+            caller: CallerPlacement::default(),
+            mask_history: WrittenMaskHistory::default(),
+            last_pins: BTreeMap::new(),
+            snapshot: None,
             guardian,
             guardian_args: config.guardian_args.clone(),
             runtime_dirs: config.runtime_dirs.clone(),
@@ -190,8 +188,8 @@ impl Enactor {
             return false;
         }
         self.interrupted = true;
-        // This process may have been stopped between its last look and a write, which then came
-        // after the guardian's.
+        // This process may have been stopped between its last look and a write, which then came after
+        // the guardian's restoration.
         self.restore_masks();
         true
     }
@@ -200,7 +198,7 @@ impl Enactor {
     fn restore_masks(&mut self) {
         let ours = |mask: &ObservedMask<'_>| {
             let tick = mask.born.unwrap_or_else(now_ticks);
-            (self.narrowings).covers(mask.root, mask.pus, mask.allowed, tick)
+            (self.mask_history).covers(mask.root, mask.pus, mask.allowed, tick)
         };
         let masks = JournalState {
             paused: BTreeSet::new(),
@@ -210,7 +208,8 @@ impl Enactor {
         self.forget_gone();
         let now = Instant::now();
         for managed in self.threads.values_mut() {
-            // Not what the thread has: if that is something else, others have changed it meanwhile.
+            // Not the mask that the thread has: if that is another one, a stranger has changed it
+            // meanwhile, which the next look has to find.
             managed.seen = managed.original.effective_pus(&managed.allowed.pus);
             managed.looked = now.checked_sub(self.looks_every).unwrap_or(now);
         }
@@ -223,7 +222,7 @@ impl Enactor {
         if abandoned.is_empty() {
             return abandoned.recover();
         }
-        // In the reverse order of their making: masks of this run lie upon those.
+        // In the reverse order of the writes: masks of this run were written over theirs.
         self.restore_masks();
         let report = abandoned.recover();
         let put_back = report.restored.iter().flat_map(|(_, r)| &r.threads);
@@ -244,6 +243,7 @@ impl Enactor {
         let Some(managed) = self.threads.get_mut(&thread) else {
             return Ok(());
         };
+        // The killed run had narrowed the thread when this run took it in.
         let original = OriginalMask::new(now.clone(), &managed.allowed.pus);
         managed.original = original.clone();
         managed.seen = now;
@@ -261,8 +261,8 @@ impl Enactor {
         self.record(&records)
     }
 
-    /// Looks at the mask of a thread that is where it is wanted only this often from now on, instead
-    /// of with every plan; one that is written is always looked at before.
+    /// Looks at the mask of a thread that is where it is wanted only this often from now on, instead of
+    /// with every plan. A thread that is to be written is always looked at before.
     pub fn set_mask_check_interval(&mut self, time: Duration) {
         self.looks_every = time;
     }
@@ -270,7 +270,7 @@ impl Enactor {
     /// Keeps a descriptor open for each of up to so many threads that are nudged, which makes
     /// nudges cheaper; none is kept before this is called.
     pub fn keep_stat_files_open(&mut self, threads: usize) {
-        self.grips.set_capacity(threads);
+        self.stat_files.set_capacity(threads);
     }
 
     /// Takes threads in from now on although their cpuset is exclusive, which is refused otherwise.
@@ -315,7 +315,7 @@ impl Enactor {
         self.ledger.programs.contains_key(&pid)
     }
 
-    /// Managed threads, those that have exited unnoticed included.
+    /// Managed threads, including threads whose exit was not noticed yet.
     pub fn threads(&self) -> impl Iterator<Item = ThreadId> + '_ {
         self.threads.keys().copied()
     }
@@ -331,8 +331,8 @@ impl Enactor {
         Some(self.threads.get(&thread)?.original.pus.clone())
     }
 
-    /// The cgroup whose exclusive cpuset forbids to take a thread in: no other cgroup may use its
-    /// PUs, Consort does not run in it, and was not told to take such threads all the same.
+    /// The cgroup whose exclusive cpuset forbids to take a thread in: no other cgroup may use its PUs,
+    /// Consort does not run in it, and the user does not override it.
     ///
     /// # Errors
     /// If the cpuset of Consort itself cannot be read for the moment.
@@ -364,7 +364,8 @@ impl Enactor {
             };
             allowed.push((thread, managed.original.effective_pus(&reported.pus)));
             let is_new = reported != managed.allowed;
-            // Otherwise the kernel has changed the mask, which the next look must be able to tell.
+            // If the kernel has changed the mask already, the old cpuset stays, so that the next look
+            // can attribute the change to the kernel.
             if is_new && affinity::get(thread.tid).is_ok_and(|now| now == managed.seen) {
                 managed.allowed = reported;
             }
@@ -374,15 +375,16 @@ impl Enactor {
 
     /// Forgets a thread that is known to have exited.
     pub fn forget(&mut self, thread: ThreadId) {
+        // A thread that calls exec seems to have exited, and its leader has its mask then.
         if let Some(mask) = self.end_pin(thread) {
             self.note_exec(thread, &mask);
         }
         if thread.tid == thread.pid {
-            self.narrowed_last.remove(&thread.pid);
+            self.last_pins.remove(&thread.pid);
         }
         self.threads.remove(&thread);
         self.left.remove(&thread);
-        self.grips.forget(thread);
+        self.stat_files.forget(thread);
     }
 
     /// Stops managing a thread that has its original mask. Nothing is restored for it from now on,
@@ -399,14 +401,14 @@ impl Enactor {
     pub(super) fn end_pin(&mut self, thread: ThreadId) -> Option<PuSet> {
         let root = self.root_of(thread);
         let mask = self.threads.get_mut(&thread)?.wanted.take()?;
-        self.narrowings.remove_holder(root, &mask, now_ticks());
+        self.mask_history.remove_holder(root, &mask, now_ticks());
         Some(mask)
     }
 
     /// Notes the mask of a thread that is gone, in case it has become the leader.
     pub(super) fn note_exec(&mut self, thread: ThreadId, mask: &PuSet) {
         if thread.tid != thread.pid {
-            self.narrowed_last.insert(thread.pid, mask.clone());
+            self.last_pins.insert(thread.pid, mask.clone());
         }
     }
 
@@ -415,18 +417,14 @@ impl Enactor {
         if self.guardian.is_alive() {
             return GuardianHealth::Alive;
         }
-        match self.start_new_guardian() {
+        let path = self.journal.path();
+        match spawn_guardian(&self.journal, &path, &self.guardian_args, &self.own_mask) {
             Ok(guardian) => {
                 self.guardian = guardian;
                 GuardianHealth::Replaced
             }
             Err(error) => GuardianHealth::Missing(error),
         }
-    }
-
-    fn start_new_guardian(&self) -> Result<Guardian, GuardianError> {
-        let path = self.journal.path();
-        spawn_guardian(&self.journal, &path, &self.guardian_args, &self.own_mask)
     }
 
     /// Journals that a program is about to be stopped by SIGSTOP, so that it is
@@ -451,7 +449,7 @@ impl Enactor {
     pub fn restore_all(&mut self) -> RestoreReport {
         let ours = |mask: &ObservedMask<'_>| {
             let tick = mask.born.unwrap_or_else(now_ticks);
-            (self.narrowings).covers(mask.root, mask.pus, mask.allowed, tick)
+            (self.mask_history).covers(mask.root, mask.pus, mask.allowed, tick)
         };
         let report = restore(&self.host, &self.ledger, &self.journal.header().run, &ours);
         self.forget_gone();
@@ -472,6 +470,7 @@ impl Enactor {
         let freezers = self.ledger.freezers.iter();
         let thawed = freezers.filter(|c| !report.frozen.iter().any(|(dir, _)| *dir == c.dir()));
         let thawed = thawed.cloned().map(JournalRecord::FreezerGone);
+        // Recorded, so that the guardian does not continue or thaw them once more.
         let undone: Vec<JournalRecord> = resumed.chain(thawed).collect();
         if let Err(error) = self.record(&undone) {
             tracing::warn!(%error, "continued programs may be continued once more");
@@ -481,6 +480,7 @@ impl Enactor {
 
     /// Drops threads that have exited, and the pins of all others, which have been undone.
     fn forget_gone(&mut self) {
+        // The pins end for all, because a restoration has put the threads back.
         for thread in self.threads.keys().copied().collect::<Vec<_>>() {
             self.end_pin(thread);
             if self.host.is_gone(thread) {
@@ -504,6 +504,7 @@ impl Enactor {
 
     /// Journals records, then enters them in the ledger.
     pub(crate) fn record(&mut self, records: &[JournalRecord]) -> Result<(), JournalError> {
+        // The journal first: an action is allowed only once its record is whole.
         self.journal.append(records)?;
         records
             .iter()
@@ -522,7 +523,7 @@ impl Enactor {
         self.ledger
             .retain(|thread| !host.is_gone(thread), |p| is_needed(host, p));
         let masks = &self.ledger.masks;
-        self.narrowings.retain(|root| masks.contains_key(&root));
+        self.mask_history.retain(|root| masks.contains_key(&root));
         if let Err(error) = self.rewrite() {
             tracing::warn!(%error, "the journal cannot be rewritten and keeps growing");
         }
@@ -530,13 +531,15 @@ impl Enactor {
     }
 
     fn rewrite(&mut self) -> Result<(), EnactError> {
+        // At each moment a guardian holds a journal with everything: the new one starts before the
+        // new journal takes the name, and the old one ends last.
         let mut journal = self.journal.create_replacement(&self.ledger.records())?;
         let path = self.journal.path();
         let guardian = spawn_guardian(&journal, &path, &self.guardian_args, &self.own_mask)
             .inspect_err(|_| journal.unlink())?;
         if let Err(error) = journal.publish() {
             journal.unlink();
-            // The new guardian has the same to restore as the old one, and must not do so.
+            // Both guardians have the same to restore. The old one stays responsible.
             guardian.finish().map_err(GuardianError::NotReady)?;
             return Err(error.into());
         }

@@ -55,6 +55,8 @@ fn add_strays(
     let programs = ledger.programs.values();
     let earliest = programs.map(|p| p.start_ticks).min().unwrap_or(0);
     for process in processes {
+        // A process that is older than the first program cannot descend from one. This spares
+        // reading its environment.
         if family.contains_key(&process.pid) || process.stat.start_ticks < earliest {
             continue;
         }
@@ -101,7 +103,7 @@ fn add_descendants(processes: &[ProcessEntry], family: &mut Family) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::original_mask::OriginalMask;
+    use super::super::affinity::OriginalMask;
     use super::super::record::JournalRecord;
     use super::*;
     use crate::proc::{Stat, line_of};
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_roots_pipeline_is_not_family() {
+    fn rest_of_a_pipeline_is_not_family() {
         let processes = [process(10, 1, 10, 2), process(11, 1, 10, 2)];
         check(vec![program(10, 10, 10, 2)], &processes, 0, &[(10, 10)]);
     }

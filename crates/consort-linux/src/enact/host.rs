@@ -130,6 +130,8 @@ impl Host {
         value: &str,
     ) -> Result<bool, ProcError> {
         let path = self.root.join(format!("proc/{pid}/environ"));
+        // Environments of other users cannot be read, which lasts: such a process counts as
+        // unmarked.
         let environment = match read::bytes(&path).map_err(|error| ProcError::io(&path, &error)) {
             Err(error) if error.is_transient() => return Err(error),
             read => read.unwrap_or_default(),
@@ -247,6 +249,7 @@ impl AllowedPusCache {
         tid: u32,
     ) -> Result<AllowedPuSet, ProcError> {
         let path = thread_dir(&host.root, pid, tid).join("cgroup");
+        // A lasting error, for example a kernel without cgroups, counts as no cgroup.
         let cgroup = match read::bytes(&path).map_err(|error| ProcError::io(&path, &error)) {
             Err(error) if error.is_transient() => return Err(error),
             read => read.unwrap_or_default(),
@@ -257,7 +260,11 @@ impl AllowedPusCache {
         let online = &self.online;
         let allowed = match host.hierarchies.cpuset_of(&decode(&cgroup))? {
             Some(cpuset) => AllowedPuSet {
-                pus: remove_offline_pus(&host.root, &cpuset.pus, online),
+                // The kernel takes PUs that go offline from cpusets a little later. A list of online
+                // PUs that a container masks takes none away.
+                pus: (cpuset.pus.iter())
+                    .filter(|&pu| online.contains(pu) || is_online(&host.root, pu) != Some(false))
+                    .collect(),
                 exclusive: cpuset.is_exclusive(),
                 by: Some(cpuset.by),
             },
@@ -272,20 +279,12 @@ impl AllowedPusCache {
     }
 }
 
-/// PUs of a cpuset without PUs that have just gone offline: the kernel takes these from cpusets a
-/// little later. A list of online PUs that a container masks takes none away.
-fn remove_offline_pus(root: &Path, cpuset: &PuSet, online: &PuSet) -> PuSet {
-    let pus = cpuset.iter();
-    pus.filter(|&pu| online.contains(pu) || is_online(root, pu) != Some(false))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_caller_is_found_in_the_table_of_processes() {
+    fn caller_is_found_among_processes() {
         let host = Host::real();
         let pid = std::process::id();
         let me = host.identify(pid, pid).unwrap();

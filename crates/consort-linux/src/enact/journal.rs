@@ -105,6 +105,7 @@ impl Journal {
             return Ok(());
         };
         let name = format!("{}{SUFFIX}", self.header.run);
+        // In one step, so that other runs see no journal or a whole one.
         renameat(dir, self.name.as_str(), dir, name.as_str())
             .map_err(|e| self.error("name", e.into()))?;
         self.name = name;
@@ -178,6 +179,7 @@ impl Journal {
     /// it is abandoned.
     pub(crate) fn open_in_use(dir: RuntimeDir, name: &str) -> Result<Option<Self>, JournalError> {
         let file = open_at(&dir, name, OFlag::empty())?;
+        // The shared lock is refused exactly while a run or its guardian holds the exclusive one.
         match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => Self::from_shared_file(dir, name, file).map(Some),
             Ok(()) => Ok(None),
@@ -218,6 +220,7 @@ impl Journal {
         let flags = nix::fcntl::AtFlags::AT_SYMLINK_NOFOLLOW;
         let named = fstatat(dir, self.name.as_str(), flags);
         let own = fstat(self.file.as_fd());
+        // After a rewrite the name belongs to the new journal, which must stay.
         let same = matches!((named, own), (Ok(a), Ok(b)) if a.st_ino == b.st_ino);
         if same && let Err(errno) = unlinkat(dir, self.name.as_str(), UnlinkatFlags::NoRemoveDir) {
             tracing::warn!(name = self.name, %errno, "cannot delete a journal");
@@ -283,6 +286,7 @@ pub(crate) fn read(file: &File) -> io::Result<(JournalHeader, Vec<JournalRecord>
 }
 
 fn parse(bytes: &[u8]) -> Result<(JournalHeader, Vec<JournalRecord>), JournalRecordError> {
+    // A line without its end has had no effect: an action follows only a whole record.
     let whole = bytes.iter().rposition(|&b| b == b'\n').unwrap_or(0);
     let text = String::from_utf8_lossy(&bytes[..whole]);
     let mut lines = text.lines();
@@ -297,6 +301,7 @@ fn parse(bytes: &[u8]) -> Result<(JournalHeader, Vec<JournalRecord>), JournalRec
 }
 
 fn own_header(host: &Host) -> Result<JournalHeader, JournalError> {
+    // One process may have several runs, for example in tests.
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let run = RUNS.fetch_add(1, Ordering::Relaxed);
     let pid = std::process::id();
@@ -345,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lock_lives_as_long_as_any_holder_of_the_file() {
+    fn lock_lasts_until_last_holder_ends() {
         let dir = tempfile::tempdir().unwrap();
         let journal = journal_in(dir.path());
         let name = journal.name.clone();
@@ -358,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_in_memory_is_like_any_other_but_for_its_name() {
+    fn journal_in_memory_has_no_file() {
         let mut journal = Journal::create_in_memory(&Host::real()).unwrap();
         journal.append(&[paused(4)]).unwrap();
         journal.publish().unwrap();
@@ -381,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rewritten_journal_takes_the_name_of_the_old_one() {
+    fn rewritten_journal_takes_old_name() {
         let dir = tempfile::tempdir().unwrap();
         let old = journal_in(dir.path());
         let mut new = old.create_replacement(&[paused(4)]).unwrap();

@@ -1,9 +1,8 @@
-//! The sum of a journal: managed programs, original masks, and the masks that were written.
-//!
-//! The enactor, the guardian and the recovery of stale journals restore from
-//! the same ledger, so that they cannot disagree.
+//! The sum of a journal: managed programs, original masks, and the masks that were written. The
+//! enactor, the guardian and the recovery of stale journals all restore from it, so that they cannot
+//! disagree.
 
-use super::original_mask::{OriginalMask, effective_mask};
+use super::affinity::{OriginalMask, effective_mask};
 use super::record::{JournalRecord, ManagedProgram};
 use crate::pause::FreezerCgroup;
 use consort_core::{PuSet, ThreadId};
@@ -17,8 +16,8 @@ pub(crate) struct ObservedMask<'a> {
     pub pus: &'a PuSet,
     /// PUs that the cpuset allows.
     pub allowed: &'a PuSet,
-    /// Time of the thread's birth, clock ticks since boot; none for one that had its original mask
-    /// when it was taken in.
+    /// Start of the thread, clock ticks since boot; `None` for one that had its original mask when it was
+    /// taken in.
     pub born: Option<u64>,
 }
 
@@ -29,7 +28,7 @@ pub(crate) struct JournalState {
     pub programs: BTreeMap<u32, ManagedProgram>,
     /// Original masks of threads that were restricted at some time.
     pub threads: BTreeMap<ThreadId, OriginalMask>,
-    /// Threads whose mask somebody else has set, so that it is not restored.
+    /// Threads whose mask another program has set, so that it is not restored.
     pub left: BTreeSet<ThreadId>,
     /// Masks that were written, by the pid of the program at the root of the tree.
     pub masks: BTreeMap<u32, BTreeSet<PuSet>>,
@@ -56,6 +55,7 @@ impl JournalState {
                 self.programs.insert(program.pid, program);
             }
             JournalRecord::Thread(thread, original) => {
+                // A thread that was left may be taken in again by the override.
                 self.left.remove(&thread);
                 self.threads.insert(thread, original);
             }
@@ -137,14 +137,15 @@ impl JournalState {
         self.threads.retain(|&thread, _| is_there(thread));
         self.left.retain(|&thread| is_there(thread));
         let needed = self.programs.values().filter(|p| is_needed(p));
+        // A root is needed as long as its tree, because masks are recorded by root.
         let needed: BTreeSet<u32> = needed.flat_map(|p| [p.pid, p.root]).collect();
         self.programs.retain(|pid, _| needed.contains(pid));
         self.masks.retain(|root, _| needed.contains(root));
     }
 
-    /// Returns true if a mask is the effect of some written mask of a tree under the PUs that are
-    /// allowed now. A journal does not tell when masks were in force, so this may take a thread's
-    /// own choice for Consort's.
+    /// Returns true if a mask is the effect of some written mask of a tree under the PUs that are allowed
+    /// now. A journal does not show when masks were in force, so this may take a thread's own choice
+    /// for Consort's.
     pub(crate) fn may_have_written(&self, seen: &ObservedMask<'_>) -> bool {
         let masks = self.masks.get(&seen.root).into_iter().flatten();
         masks

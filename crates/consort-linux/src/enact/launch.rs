@@ -10,11 +10,10 @@
 //! started with ignored, as under `nohup`, stay ignored; the mask of blocked
 //! signals is emptied and SIGPIPE is as by default.
 
-use super::wait::{ChildEvent, next_event};
-use crate::descriptor_limit::original_limits;
 use nix::errno::Errno;
-use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -22,10 +21,11 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
+use std::sync::OnceLock;
 use std::thread;
 use thiserror::Error;
 
-/// Environment variable by which a run's programs are told from others.
+/// Environment variable that marks the programs of a run.
 pub const RUN_MARKER: &str = "CONSORT_RUN";
 
 /// Reason for which a program could not be started.
@@ -78,7 +78,7 @@ impl LaunchedProgram {
     /// After `Exited` or `Killed` the pid means nothing any more.
     ///
     /// # Errors
-    /// `ECHILD` once the program's end was told.
+    /// `ECHILD` once the program's end was reported.
     pub fn next_event(&self, block: bool) -> Result<Option<ChildEvent>, Errno> {
         next_event(self.kernel_pid(), block)
     }
@@ -93,6 +93,31 @@ impl LaunchedProgram {
 
     fn kernel_pid(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed())
+    }
+}
+
+/// Highest limit that is of use: some hosts allow 10^9, and programs make tables of that length.
+const HIGHEST_DESCRIPTOR_LIMIT: rlim_t = 1 << 19;
+
+/// Soft and hard limit before the soft one was raised.
+static ORIGINAL_LIMITS: OnceLock<(rlim_t, rlim_t)> = OnceLock::new();
+
+/// Raises the soft limit on open files (`RLIMIT_NOFILE`) of this process as far as the hard one
+/// allows. Call it before anything that shares out descriptors.
+///
+/// Managing takes descriptors for each thread, and the usual soft limit of 1,024 exists for programs
+/// that use `select(2)`, which Consort does not.
+pub fn raise_descriptor_limit() {
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else {
+        return;
+    };
+    let wanted = hard.min(HIGHEST_DESCRIPTOR_LIMIT);
+    if soft >= wanted {
+        return;
+    }
+    match setrlimit(Resource::RLIMIT_NOFILE, wanted, hard) {
+        Ok(()) => drop(ORIGINAL_LIMITS.set((soft, hard))),
+        Err(error) => tracing::debug!(%error, "the limit on open files stays {soft}"),
     }
 }
 
@@ -117,14 +142,18 @@ pub fn launch(
     command.env(RUN_MARKER, run_id);
     stop_before_exec(&mut command, theirs, ours.as_raw_fd());
     let mut held = None;
+    // On a thread of its own, because `spawn` returns only after the exec, which waits for this
+    // thread.
     let spawned = thread::scope(|scope| {
         // The command is dropped after the attempt, and with it the child's end
         // of the pair: a fork that fails ends the wait below.
         let spawning = thread::Builder::new().spawn_scoped(scope, move || command.spawn())?;
-        held = read_child_pid(&mut ours);
+        // The child sends its pid. The read fails if there is no child.
+        let mut pid = [0; 4];
+        held = (ours.read_exact(&mut pid).ok()).map(|()| u32::from_ne_bytes(pid));
         if let Some(pid) = held {
             before_exec(pid);
-            // Fails when the child was killed meanwhile; waiting for it tells.
+            // The write fails if the child was killed meanwhile, which waiting for it shows.
             let _ = ours.write_all(&[0]);
         }
         let ended = spawning.join();
@@ -137,23 +166,17 @@ pub fn launch(
     }
 }
 
-/// Process id that the child sends; none when there is no child.
-fn read_child_pid(ours: &mut UnixStream) -> Option<u32> {
-    let mut pid = [0; 4];
-    ours.read_exact(&mut pid).ok()?;
-    Some(u32::from_ne_bytes(pid))
-}
-
 fn stop_before_exec(command: &mut Command, mut theirs: UnixStream, ours: RawFd) {
-    let limits = original_limits();
+    // The program gets the limits that Consort was started with.
+    let limits = ORIGINAL_LIMITS.get().copied();
     let hold = move || {
-        // In the child this is a copy that nobody uses; with it open, the child would not notice
-        // the parent's death.
+        // The child has a copy of the parent's end. While it is open, the child would not notice the
+        // parent's death.
         nix::unistd::close(ours)?;
         theirs.write_all(&std::process::id().to_ne_bytes())?;
         let mut go = [0];
         if theirs.read_exact(&mut go).is_err() {
-            // The caller is dead, and an error could be told to nobody. No exit handlers run.
+            // The parent is dead, so that no process could read an error. SIGKILL runs no exit handlers.
             kill(Pid::this(), Signal::SIGKILL)?;
         }
         if let Some((soft, hard)) = limits {
@@ -162,8 +185,69 @@ fn stop_before_exec(command: &mut Command, mut theirs: UnixStream, ours: RawFd) 
         // The caller reads its signals; the program shall receive its own.
         Ok(SigSet::empty().thread_set_mask()?)
     };
-    // SAFETY: between fork and exec the hook only closes, writes and reads
-    // descriptors, asks for the pid, kills itself, sets limits and the signal mask, all of which are
-    // async-signal-safe, and neither allocates nor takes a lock.
+    // SAFETY: between fork and exec the hook only closes, writes and reads descriptors, reads the pid,
+    // kills itself, and sets limits and the signal mask. All these calls are async-signal-safe, and
+    // the hook neither allocates nor takes a lock.
     unsafe { command.pre_exec(hold) };
+}
+
+/// A change of a child's state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChildEvent {
+    /// The child exited with a code.
+    Exited(i32),
+    /// A signal killed the child.
+    Killed(Signal),
+    /// A signal stopped the child.
+    Stopped(Signal),
+    /// The child continues after a stop.
+    Continued,
+}
+
+/// Exit status that passes a child's end on: its own code, or 128 and the number of the signal that
+/// killed it. None while it lives.
+pub fn exit_code(event: ChildEvent) -> Option<u8> {
+    match event {
+        // The kernel keeps eight bits of an exit code.
+        ChildEvent::Exited(code) => Some((code & 0xff) as u8),
+        ChildEvent::Killed(signal) => u8::try_from(128 + signal as i32).ok(),
+        ChildEvent::Stopped(_) | ChildEvent::Continued => None,
+    }
+}
+
+/// Waits for the next change of a child's state; without `block`, none if
+/// nothing has changed.
+pub(crate) fn next_event(pid: Pid, block: bool) -> Result<Option<ChildEvent>, Errno> {
+    let mut flags = WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED;
+    flags.set(WaitPidFlag::WNOHANG, !block);
+    // A signal may interrupt the call.
+    loop {
+        match waitpid(pid, Some(flags)) {
+            Err(Errno::EINTR) => {}
+            status => return status.map(event),
+        }
+    }
+}
+
+fn event(status: WaitStatus) -> Option<ChildEvent> {
+    match status {
+        WaitStatus::Exited(_, code) => Some(ChildEvent::Exited(code)),
+        WaitStatus::Signaled(_, signal, _) => Some(ChildEvent::Killed(signal)),
+        WaitStatus::Stopped(_, signal) => Some(ChildEvent::Stopped(signal)),
+        WaitStatus::Continued(_) => Some(ChildEvent::Continued),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_are_those_of_a_shell() {
+        assert_eq!(exit_code(ChildEvent::Exited(0)), Some(0));
+        assert_eq!(exit_code(ChildEvent::Exited(300)), Some(44));
+        assert_eq!(exit_code(ChildEvent::Killed(Signal::SIGTERM)), Some(143));
+        assert_eq!(exit_code(ChildEvent::Stopped(Signal::SIGTSTP)), None);
+    }
 }

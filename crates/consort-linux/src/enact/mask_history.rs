@@ -1,15 +1,15 @@
-//! The masks that Consort had in force in trees of programs, each with the spells of time.
+//! The masks that Consort had in force in trees of programs, each with the times.
 //!
-//! A new thread has inherited a mask of Consort's only if that mask was in force when the thread
-//! was born. A thread that has chosen the same mask itself is told from an heir by the time of its
-//! birth, to one clock tick (10 ms): nudges are in force for microseconds.
+//! A new thread has inherited a mask of Consort's only if that mask was in force when the thread was
+//! started. So its start, which is known to one clock tick (10 ms), shows whether it has chosen the
+//! same mask itself: nudges are in force for microseconds.
 
-use super::original_mask::effective_mask;
+use super::affinity::effective_mask;
 use consort_core::PuSet;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Uncertainty of times, clock ticks: births are told in whole ticks, rounded down, and so is the
-/// present.
+/// Uncertainty of times, clock ticks: the kernel rounds starts down to whole ticks, and so is the
+/// present rounded.
 const SLACK_TICKS: u64 = 1;
 /// Most spells that are kept per mask; beyond that, the two oldest are joined, with the time
 /// between.
@@ -45,7 +45,7 @@ impl WrittenMaskHistory {
         if let Some(history) = self.0.get_mut(&(root, pus.clone())) {
             history.holders = history.holders.saturating_sub(1);
             if history.holders == 0 {
-                history.close(now);
+                history.add(history.since, now);
             }
         }
     }
@@ -74,10 +74,6 @@ impl WrittenMaskHistory {
 }
 
 impl MaskSpells {
-    fn close(&mut self, now: u64) {
-        self.add(self.since, now);
-    }
-
     fn add(&mut self, from: u64, until: u64) {
         match self.spells.back_mut() {
             Some(last) if from <= last.1 + SLACK_TICKS => {
@@ -86,6 +82,8 @@ impl MaskSpells {
             }
             _ => self.spells.push_back((from, until)),
         }
+        // The two oldest are joined, which may take a thread's own choice for an inherited mask,
+        // never the reverse.
         if self.spells.len() > MOST_SPELLS
             && let Some((from, _)) = self.spells.pop_front()
             && let Some(second) = self.spells.front_mut()
@@ -117,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_heir_was_born_while_the_mask_was_in_force() {
+    fn heir_started_while_mask_was_in_force() {
         let mut known = WrittenMaskHistory::default();
         known.add_holder(1, &set("0"), 100);
         assert!(heir(&known, "0", 150) && !heir(&known, "0", 50));
@@ -128,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_lasts_as_long_as_one_thread_has_it() {
+    fn mask_lasts_until_last_holder() {
         let mut known = WrittenMaskHistory::default();
         known.add_holder(1, &set("0"), 100);
         known.add_holder(1, &set("0"), 120);

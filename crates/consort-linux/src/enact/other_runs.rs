@@ -1,15 +1,15 @@
 //! Programs that another run manages already.
 //!
-//! Two runs on one program would take each other's masks for originals, and
-//! restore those.
+//! Two runs on one program would take each other's masks for original ones, and restore those.
 
-use super::host::Host;
+use super::host::{AllowedPusCache, Host};
 use super::journal::{Journal, JournalError, SUFFIX};
 use super::record::JournalRecord;
 use super::runtime_dir::{RuntimeDir, RuntimeDirError};
 use crate::proc::ProcError;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Journals of other runs in these folders. Runs of one user may keep theirs in different ones: a
 /// service and a login have different environments.
@@ -78,6 +78,39 @@ fn ignore_lasting_error<T>(path: &Path, read: io::Result<T>) -> Result<Option<T>
     match read.map_err(|error| ProcError::io(path, &error)) {
         Err(error) if error.is_transient() => Err(error),
         read => Ok(read.ok()),
+    }
+}
+
+// A build starts processes by the dozen. One look at cpusets and other runs suffices for all that are
+// taken in together.
+
+/// Time for which a look counts as the present.
+const MOMENT: Duration = Duration::from_millis(20);
+
+/// One look.
+#[derive(Debug)]
+pub(crate) struct HostSnapshot {
+    at: Instant,
+    pub(crate) allowed: AllowedPusCache,
+    /// Journals of other runs; an error if they cannot be listed for the moment.
+    pub(crate) other_journals: Result<Vec<PathBuf>, ProcError>,
+}
+
+impl HostSnapshot {
+    /// The last look, or a new one if that is no longer the present.
+    pub(crate) fn get_or_refresh<'a>(
+        last: &'a mut Option<Self>,
+        host: &Host,
+        (folders, own_journal): (&[PathBuf], &Path),
+    ) -> &'a mut Self {
+        let recent = last
+            .take()
+            .filter(|snapshot| snapshot.at.elapsed() < MOMENT);
+        last.insert(recent.unwrap_or_else(|| Self {
+            at: Instant::now(),
+            allowed: AllowedPusCache::new(host),
+            other_journals: other_journals(folders, own_journal),
+        }))
     }
 }
 

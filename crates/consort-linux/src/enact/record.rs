@@ -22,18 +22,21 @@
 //! cookie ID                                      a core-scheduling cookie about to be given
 //! ```
 //!
-//! ROOT is the pid of the program at the root of a tree of managed programs. KIND is `open` where
-//! nobody had pinned the thread, else `pinned`; PUS is a Linux CPU list. VERSION is `v1` or `v2`,
+//! ROOT is the pid of the program at the root of a tree of managed programs. KIND is `open` if the
+//! thread was not pinned, else `pinned`; PUS is a Linux CPU list. VERSION is `v1` or `v2`,
 //! HOME the directory of the cgroup that the processes came from, its unusual bytes in octal
 //! (`\040`). A line counts once its newline is there: an action that it permits is taken only
 //! afterwards, so a torn last line has had no effect.
 
-use super::original_mask::OriginalMask;
-use super::path_field;
+use super::affinity::OriginalMask;
 use crate::cgroup::CgroupVersion;
 use crate::pause::FreezerCgroup;
 use consort_core::{PuSet, ThreadId};
+use std::ffi::OsString;
 use std::fmt;
+use std::fmt::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 use std::str::{FromStr, SplitAsciiWhitespace};
 use thiserror::Error;
 
@@ -180,7 +183,7 @@ fn write_freezer(f: &mut fmt::Formatter<'_>, word: &str, cgroup: &FreezerCgroup)
         CgroupVersion::V1 => "v1",
         CgroupVersion::V2 => "v2",
     };
-    let home = path_field::escape_path(&cgroup.home);
+    let home = escape_path(&cgroup.home);
     write!(f, "{word} {version} {home} {}", cgroup.name)
 }
 
@@ -254,7 +257,7 @@ impl JournalFields<'_> {
         };
         Some(FreezerCgroup {
             version,
-            home: path_field::unescape_path(self.0.next()?)?,
+            home: unescape_path(self.0.next()?)?,
             name: self.text()?,
         })
     }
@@ -286,6 +289,38 @@ impl JournalFields<'_> {
     fn expect_end<T>(&mut self, value: T) -> Option<T> {
         self.0.next().is_none().then_some(value)
     }
+}
+
+/// Writes a path without blanks and control characters: such bytes, the backslash and all beyond
+/// ASCII become a backslash and three octal digits, as in `/proc/self/mountinfo`.
+pub(super) fn escape_path(path: &Path) -> String {
+    let mut text = String::new();
+    for &byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_graphic() && byte != b'\\' {
+            text.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(text, "\\{byte:03o}");
+        }
+    }
+    text
+}
+
+/// Reads a path; none where a backslash is not followed by three octal digits.
+pub(super) fn unescape_path(text: &str) -> Option<PathBuf> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        if byte == b'\\' {
+            let digits = str::from_utf8(tail.get(..3)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 8).ok()?);
+            rest = &tail[3..];
+        } else {
+            bytes.push(byte);
+            rest = tail;
+        }
+    }
+    Some(OsString::from_vec(bytes).into())
 }
 
 #[cfg(test)]
@@ -397,6 +432,34 @@ pub(crate) mod tests {
         fn near_misses_are_read_without_panic(record in record(), cut: prop::sample::Index) {
             let line = record.to_string();
             let _ = line[..cut.index(line.len())].parse::<JournalRecord>();
+        }
+    }
+}
+
+#[cfg(test)]
+mod path_field_tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_cut_escape_is_no_path() {
+        for text in ["/a\\", "/a\\04", "/a\\9aa", "/\\777"] {
+            assert_eq!(unescape_path(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn paths_come_back_and_have_no_blanks(bytes in prop::collection::vec(1u8.., 0..40)) {
+            let path = PathBuf::from(OsString::from_vec(bytes));
+            let text = escape_path(&path);
+            prop_assert!(text.bytes().all(|b| b.is_ascii_graphic()));
+            prop_assert_eq!(unescape_path(&text), Some(path));
+        }
+
+        #[test]
+        fn any_text_is_read_without_panic(text: String) {
+            let _ = unescape_path(&text);
         }
     }
 }

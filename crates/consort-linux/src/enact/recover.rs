@@ -3,8 +3,7 @@
 use super::host::{Host, ProcessEntry};
 use super::journal::{Journal, JournalError, SUFFIX};
 use super::journal_state::JournalState;
-use super::report::RestoreReport;
-use super::restore::restore_dead_runs;
+use super::restore::{RestoreReport, restore_dead_runs};
 use super::runtime_dir::{NEW_SUFFIX, RuntimeDir, RuntimeDirError};
 use crate::group::delete_stale_files;
 use crate::proc::ProcError;
@@ -47,6 +46,7 @@ pub(crate) fn wait_for_guardians(dirs: &[PathBuf], limit: Duration) -> RecoverRe
     let end = Instant::now() + limit;
     let mut restored = Vec::new();
     loop {
+        // Each round restores from journals whose guardians have died meanwhile.
         let mut report = recover_stale(dirs);
         restored.append(&mut report.restored);
         if report.restoring == 0 || Instant::now() >= end {
@@ -166,6 +166,7 @@ fn is_being_restored(host: &Host, dir: &Path, name: &str) -> bool {
         _ => return false,
     };
     let owner = journal.header();
+    // The numbers of another PID namespace mean other processes here.
     let is_here = host.has_same_pid_space(owner);
     let process = host.process(owner.pid, owner.start_ticks);
     let lives = |process: ProcessEntry| !process.stat.is_exiting() && !host.was_killed(owner.pid);

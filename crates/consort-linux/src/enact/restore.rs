@@ -6,13 +6,11 @@
 //! A creator that is preempted in `clone(2)` for longer is covered by a late
 //! look, which the restorers of dead runs can afford.
 
-use super::affinity::{self, Mask};
+use super::affinity::{self, Mask, OriginalMask};
 use super::checked_write::{MaskWriteOutcome, write_mask};
 use super::family;
 use super::host::{AllowedPusCache, Host};
 use super::journal_state::{JournalState, ObservedMask};
-use super::original_mask::OriginalMask;
-use super::report::RestoreReport;
 use crate::cookies::{CoreScheduling, HostCoreScheduling};
 use crate::proc::{ProcError, Stat, continue_process};
 use consort_core::{PuSet, ThreadId};
@@ -29,10 +27,39 @@ const LATE_LOOK: Duration = Duration::from_secs(1);
 /// guardian or the next start, and the wait after each.
 const MOST_SHORT: u32 = 100;
 const SHORT_WAIT: Duration = Duration::from_millis(10);
-/// Number of passes after which a fight with somebody else is given up.
+/// Number of passes after which a fight with another program that writes masks is given up.
 const MAX_PASSES: u32 = 2_000;
 
-/// Restores everything that a ledger knows; `ours` tells whether a mask can be Consort's doing.
+/// Outcome of a restoration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RestoreReport {
+    /// Number of threads that were put back.
+    pub restored: usize,
+    /// Those threads.
+    pub threads: Vec<ThreadId>,
+    /// Number of threads that had exited.
+    pub gone: usize,
+    /// Number of threads whose mask others had changed and that were left alone.
+    pub released: usize,
+    /// Number of stopped programs that were continued.
+    pub continued: usize,
+    /// Threads that could not be put back, and first threads of processes that could not be
+    /// continued, each with the kernel's answer.
+    pub failed: Vec<(ThreadId, Errno)>,
+    /// Number of cgroups made for pausing that were thawed, emptied and removed.
+    pub thawed: usize,
+    /// Cgroups that could not be thawed or emptied, each with the reason.
+    pub frozen: Vec<(PathBuf, String)>,
+    /// Number of threads from which a core-scheduling cookie of Consort's was taken.
+    pub cleared: usize,
+    /// Threads that keep such a cookie, each with the kernel's answer.
+    pub stuck: Vec<(ThreadId, Errno)>,
+    /// True if every managed thread was seen with its original mask at the end, nothing is left
+    /// paused, and no thread has a cookie of Consort's.
+    pub complete: bool,
+}
+
+/// Restores everything that a ledger knows; `ours` returns true if Consort may have written a mask.
 pub(crate) fn restore(
     host: &Host,
     ledger: &JournalState,
@@ -79,8 +106,8 @@ struct Restoration<'a> {
     ours: &'a dyn Fn(&ObservedMask<'_>) -> bool,
     /// Threads that were written, each with the mask that was read back then.
     done: BTreeMap<ThreadId, PuSet>,
-    /// Threads that were met with their masks as they are to be. They are not looked at again later:
-    /// what changes then is their own choice.
+    /// Threads that were met with their masks as they are to be. They are not looked at again later,
+    /// because a mask that changes then is their own choice.
     settled: BTreeSet<ThreadId>,
     /// Threads that were met.
     met: BTreeSet<ThreadId>,
@@ -153,6 +180,7 @@ impl<'a> Restoration<'a> {
         if !self.may_miss_threads() {
             return;
         }
+        // Only threads that appeared later: what changes on the others is their own choice by now.
         self.settled = std::mem::take(&mut self.met);
         let (_, changed) = self.run_pass();
         if changed > 0 || self.is_short {
@@ -182,8 +210,7 @@ impl<'a> Restoration<'a> {
         }
     }
 
-    /// Gives back every cgroup that was made for pausing; returns the number of those that were
-    /// thawed.
+    /// Thaws and removes every cgroup that was made for pausing; returns the number of these.
     fn thaw(&mut self) -> usize {
         let mut thawed = 0;
         for cgroup in &self.ledger.freezers {
@@ -195,7 +222,7 @@ impl<'a> Restoration<'a> {
         thawed
     }
 
-    /// Continues every process that was stopped; returns the number of those. One that cannot be
+    /// Continues every process that was stopped; returns the number of these. One that cannot be
     /// continued counts as a failure, so that its journal stays for another attempt.
     fn continue_paused(&mut self) -> usize {
         let mut continued = 0;
@@ -243,6 +270,7 @@ impl<'a> Restoration<'a> {
     /// Goes over every thread of the family once; returns the number of its processes, and that of
     /// the masks and cookies that were changed.
     fn run_pass(&mut self) -> (usize, usize) {
+        // Anew in each pass, because processes start others meanwhile.
         let family = family::find(self.host, self.ledger, self.run);
         self.is_short = family.is_err();
         let family = family.unwrap_or_default();
@@ -320,6 +348,7 @@ impl<'a> Restoration<'a> {
                 return false;
             }
         };
+        // Written before, and still as it was read back: nothing is left to do.
         if self.failed.contains_key(&thread) || self.done.get(&thread) == Some(&now) {
             return false;
         }

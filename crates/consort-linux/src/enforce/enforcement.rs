@@ -1,10 +1,9 @@
 //! The choice, for each thread of a plan, of a nudge, a pin or neither.
 
-use super::adherence::{AdherenceTally, ThreadPlace};
-use super::kind::{EnactChoice, EnactorKind};
-use super::pairs::CorePairs;
+use super::adherence::{AdherenceTally, CorePairs, ThreadPlace};
 use super::starters::{QUIET, Starters};
 use super::windows::{NudgeBudget, NudgeWindows, WindowCounts};
+use super::{EnactChoice, EnactorKind};
 use crate::enact::ThreadWish;
 use crate::perf::record::PerfRecord;
 use crate::sampling::RecordBatch;

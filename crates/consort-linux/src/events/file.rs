@@ -55,7 +55,7 @@ pub struct EventFile {
     pub title: String,
     /// Documents from which the encodings were taken.
     pub sources: Vec<String>,
-    /// CPUs that the file is for: those that any of the rules fits.
+    /// CPUs that the file is for: all that fit one of the rules.
     #[serde(rename = "match")]
     pub matches: Vec<MatchRule>,
     /// One entry for each PMU type.

@@ -29,12 +29,6 @@ pub(super) struct GroupLock {
     _file: File,
 }
 
-fn group_from_file_name(file: &str) -> Option<String> {
-    let rest = file.strip_prefix("group-")?;
-    let group = rest.strip_suffix(".lock").or(rest.strip_suffix(".socket"));
-    group.map(str::to_owned)
-}
-
 impl GroupFolder {
     /// The folder in which a run leads the group already, or else the first in which one can lead. A
     /// leader may be in a later folder, because its environment differs or the first was full when it
@@ -96,6 +90,8 @@ impl GroupFolder {
                 folder: self,
                 _file: file,
             })),
+            // A lock on a file that was deleted meanwhile does not count, because the next run
+            // would lock a new file of the same name.
             Ok(()) | Err(TryLockError::WouldBlock) => Ok(Err(self)),
             Err(TryLockError::Error(source)) => Err(self.error("lock", source)),
         }
@@ -148,6 +144,7 @@ impl GroupLock {
 
 impl Drop for GroupLock {
     fn drop(&mut self) {
+        // The lock's file last: once it is gone, another run may lead and make its own socket.
         self.folder.delete(&self.folder.socket_name());
         self.folder.delete(&self.folder.lock_name());
     }
@@ -157,9 +154,13 @@ impl Drop for GroupLock {
 pub(crate) fn delete_stale_files(dir: &Path) {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let groups: BTreeSet<String> = names
-        .filter_map(|name| group_from_file_name(&name))
-        .collect();
+    let group_of = |file: String| {
+        let rest = file.strip_prefix("group-")?;
+        let group = rest.strip_suffix(".lock").or(rest.strip_suffix(".socket"));
+        group.map(str::to_owned)
+    };
+    // A set, because a group has two files.
+    let groups: BTreeSet<String> = names.filter_map(group_of).collect();
     for group in groups {
         let (Ok(dir), Ok(name)) = (RuntimeDir::open(dir), group.parse()) else {
             continue;

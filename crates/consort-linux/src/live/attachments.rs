@@ -3,10 +3,9 @@
 //! Processes are attached with all that they start, control groups with all that enters them
 //! ([`super::cgroups`]). The caller attaches them, or clients of a [`super::CommandSource`] do.
 
-use super::LiveMachine;
 use super::cgroups::ManagedGroups;
-use super::error::AttachError;
-use super::settings::EndCondition;
+use super::launch::EndCondition;
+use super::{AttachError, LiveMachine};
 use crate::proc::{ThreadUsers, name_of, now_ticks, process_tree};
 use crate::protocol::Peer;
 use consort_core::{Sample, ThreadId};
@@ -21,7 +20,7 @@ pub(super) struct Attachments {
     /// Processes whose trees are sampled, by the process that was attached.
     sampled: BTreeSet<u32>,
     /// Time at which each process was attached, in clock ticks since boot.
-    attached: BTreeMap<u32, u64>,
+    pub(super) attached: BTreeMap<u32, u64>,
     /// True once anything was attached.
     was_used: bool,
 }
@@ -34,24 +33,10 @@ impl Attachments {
         }
     }
 
-    /// Returns true if the run lasts even if nothing is attached any more.
-    pub(super) fn is_permanent(&self) -> bool {
-        self.until == EndCondition::Requested
-    }
-
-    /// Returns true if the run is to end when nothing is left of what was attached.
+    /// Returns true if the run is to end when nothing is left of what was attached. Rules for control
+    /// groups count as attached, because groups that match may yet appear.
     pub(super) fn is_over_when_empty(&self) -> bool {
-        self.until == EndCondition::Empty && self.was_used && !self.groups.manages()
-    }
-
-    /// Time at which a process was attached, in clock ticks since boot; `None` for others.
-    pub(super) fn attached_at(&self, pid: u32) -> Option<u64> {
-        self.attached.get(&pid).copied()
-    }
-
-    /// Forgets a process that is gone.
-    pub(super) fn forget_attached(&mut self, pid: u32) {
-        self.attached.remove(&pid);
+        self.until == EndCondition::Empty && self.was_used && !self.groups.rules.manages()
     }
 }
 
@@ -65,7 +50,7 @@ impl LiveMachine {
         self.attach_for_user(pid, policy, None)
     }
 
-    /// The same; of the processes below, only those of one user if there is an `asker`.
+    /// The same; if there is an `asker`, only processes of that user below the named one.
     pub(super) fn attach_for_user(
         &mut self,
         pid: u32,
@@ -73,8 +58,9 @@ impl LiveMachine {
         asker: Option<u32>,
     ) -> Result<(), AttachError> {
         self.check(pid)?;
-        if self.table.is_managed(pid) && self.table.trees().root_of(pid) == Some(pid) {
-            if self.table.trees_mut().admit(pid, asker) {
+        // Attached already. But a user who detached it, or root, may have more of its threads now.
+        if self.table.is_managed(pid) && self.table.trees.root_of(pid) == Some(pid) {
+            if self.table.trees.admit(pid, asker) {
                 self.find_unmanaged_again(pid);
             }
             return Err(AttachError::Managed(pid));
@@ -88,13 +74,14 @@ impl LiveMachine {
             let is_its = |users: ThreadUsers| users.other_than(uid).is_none();
             below.retain(|&pid| ThreadUsers::from_process(root, pid).is_ok_and(is_its));
         }
-        let trees = self.table.trees_mut();
+        let trees = &mut self.table.trees;
         trees.insert_with_policy(pid, name, policy);
         trees.restrict(pid, asker);
+        // Processes that belong to another managed program stay with it.
         for other in below {
-            if !self.table.trees().is_managed(other) {
-                self.observers.begin_times(other);
-                self.table.trees_mut().assign_process(other, pid);
+            if !self.table.trees.is_managed(other) {
+                self.observers.times.enter(other);
+                self.table.trees.assign_process(other, pid);
             }
         }
         self.watch_process(pid, was_managed);
@@ -105,12 +92,12 @@ impl LiveMachine {
     /// them now.
     fn find_unmanaged_again(&mut self, root: u32) {
         let table = &self.table;
-        let its = { table.ids() }.filter(|id| table.trees().root_of(id.pid) == Some(root));
+        let its = { table.ids() }.filter(|id| table.trees.root_of(id.pid) == Some(root));
         let unmanaged: Vec<ThreadId> = its.filter(|id| !table.may_place(*id)).collect();
         for id in unmanaged {
             self.retire_thread(id, Sample::default());
             // Its process was forgotten with its last thread.
-            self.table.trees_mut().assign_process(id.pid, root);
+            self.table.trees.assign_process(id.pid, root);
         }
         self.watch_process(root, true);
     }
@@ -118,7 +105,7 @@ impl LiveMachine {
     /// Restores the masks of a process and of all others of its program and stops managing them;
     /// returns false if it was not managed.
     pub fn detach(&mut self, pid: u32) -> bool {
-        match self.table.trees().root_of(pid) {
+        match self.table.trees.root_of(pid) {
             Some(root) if self.table.is_managed(pid) => {
                 self.release_program(root);
                 true
@@ -130,14 +117,14 @@ impl LiveMachine {
     /// Restores the masks of one user's threads in the program of a process and stops managing them.
     /// Threads of other users stay managed: what these have attached is not the user's to detach.
     pub(super) fn withdraw(&mut self, pid: u32, uid: u32) {
-        let Some(root) = self.table.trees().root_of(pid) else {
+        let Some(root) = self.table.trees.root_of(pid) else {
             return;
         };
-        if !self.table.trees_mut().withdraw(root, uid) {
+        if !self.table.trees.withdraw(root, uid) {
             return self.release_program(root);
         }
         let threads: Vec<ThreadId> = { self.table.ids() }
-            .filter(|id| self.table.trees().root_of(id.pid) == Some(root))
+            .filter(|id| self.table.trees.root_of(id.pid) == Some(root))
             .collect();
         self.release_excluded(&threads);
     }
@@ -149,9 +136,9 @@ impl LiveMachine {
 
     /// Programs that are managed now, each with the pid at its root and its name.
     pub fn programs_managed(&self) -> Vec<(u32, String)> {
-        let names = self.table.trees().names().into_iter();
+        let names = self.table.trees.names().into_iter();
         names
-            .filter(|(root, _)| self.table.trees().is_managed(*root))
+            .filter(|(root, _)| self.table.trees.is_managed(*root))
             .collect()
     }
 
@@ -160,23 +147,21 @@ impl LiveMachine {
     pub(super) fn watch_process(&mut self, pid: u32, was_managed: bool) {
         self.attachments.was_used = true;
         self.attachments.attached.insert(pid, now_ticks());
-        let (trees, table) = (self.table.trees(), &self.table);
+        let (trees, table) = (&self.table.trees, &self.table);
         let root = trees.root_of(pid);
         let lost = |known| trees.root_of(known) == root && !table.has_process(known);
         self.scan.search(pid, lost);
         if was_managed {
             return;
         }
-        self.observers.begin_times(pid);
+        self.observers.times.enter(pid);
         let (root, pus) = (self.site.root(), self.site.online_pus());
-        let Some(sampler) = self.observers.sampler_mut() else {
-            return;
-        };
-        let joined = sampler.join_tree(root, pid, pus);
-        self.attachments.sampled.insert(pid);
-        if let Err(error) = joined {
-            let text = format!("process {pid} is not sampled: {error}");
-            self.warnings.insert(text);
+        if let Some(sampler) = self.observers.sampler_mut() {
+            self.attachments.sampled.insert(pid);
+            if let Err(error) = sampler.join_tree(root, pid, pus) {
+                let text = format!("process {pid} is not sampled: {error}");
+                self.warnings.insert(text);
+            }
         }
     }
 
@@ -188,7 +173,7 @@ impl LiveMachine {
         if pid == 1 {
             return Err(AttachError::Everything);
         }
-        match self.scan.unmanageable_reason(pid) {
+        match self.scan.tracker.unmanageable_reason(pid) {
             Err(error) => Err(AttachError::from_proc_error(pid, error)),
             Ok(Some(why)) => Err(AttachError::Unmanageable(pid, why)),
             Ok(None) => Ok(()),
@@ -198,30 +183,24 @@ impl LiveMachine {
     /// Stops sampling processes that have ended or are no longer managed: each event costs a descriptor.
     pub(super) fn stop_sampling_ended(&mut self) {
         let there: BTreeSet<Option<u32>> = { self.table.ids() }
-            .map(|id| self.table.trees().root_of(id.pid))
+            .map(|id| self.table.trees.root_of(id.pid))
             .collect();
         let sampled = self.attachments.sampled.iter().copied();
         let ended: Vec<u32> = sampled
-            .filter(|&pid| !there.contains(&self.table.trees().root_of(pid)))
-            .filter(|&pid| !self.scan.has_process(pid) || !self.table.is_managed(pid))
+            .filter(|&pid| !there.contains(&self.table.trees.root_of(pid)))
+            .filter(|&pid| !self.scan.tracker.knows(pid) || !self.table.is_managed(pid))
             .collect();
         for pid in ended {
             self.attachments.sampled.remove(&pid);
-            self.scan.unwatch(pid);
+            self.scan.tracker.unwatch(pid);
             if let Some(sampler) = self.observers.sampler_mut() {
                 sampler.leave_tree(pid);
             }
-            // A report names all programs that were there; a daemon makes none.
-            if self.attachments.is_permanent() {
-                self.table.trees_mut().remove_program(pid);
+            // The report of a run with an end names all programs that were there. A daemon writes no
+            // report, and its list would grow for ever.
+            if self.attachments.until == EndCondition::Requested {
+                self.table.trees.remove_program(pid);
             }
-        }
-    }
-
-    /// Ends a run that is to end when nothing that was attached is left.
-    pub(super) fn end_if_empty(&mut self) {
-        if self.attachments.is_over_when_empty() && self.table.is_empty() {
-            self.end();
         }
     }
 
@@ -231,6 +210,7 @@ impl LiveMachine {
         let users = ThreadUsers::from_process(self.site.root(), pid);
         let users = users.map_err(|error| AttachError::from_proc_error(pid, error))?;
         match users.other_than(peer.uid) {
+            // A process that can become another user may act for that user at any time.
             Some(owner) if !peer.is_master() => Err(AttachError::NotYours {
                 pid,
                 owner,
@@ -258,7 +238,6 @@ mod tests {
             );
             attachments.was_used = true;
             assert_eq!(attachments.is_over_when_empty(), ends);
-            assert_eq!(attachments.is_permanent(), !ends);
         }
     }
 }

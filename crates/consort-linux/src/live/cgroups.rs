@@ -1,12 +1,9 @@
 //! Control groups that are managed as programs, with the processes that enter and leave them.
 
-use super::LiveMachine;
 use super::clock::own_cpu_ns;
-use super::error::AttachError;
 use super::group_review::GroupReview;
-use crate::cgroup::{
-    CgroupPattern, CgroupRule, CgroupRules, GroupSearch, ProgramGroup, escape_for_display,
-};
+use super::{AttachError, LiveMachine};
+use crate::cgroup::{CgroupPattern, CgroupRule, CgroupRules, ProgramGroup, escape_for_display};
 use crate::proc::name_of;
 use crate::protocol::{AttachTargets, Peer};
 use consort_core::{Sample, ThreadId};
@@ -17,8 +14,8 @@ use std::time::{Duration, Instant};
 
 /// Least time between two looks at the control groups.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Least ratio of the time between two looks to the CPU time of one: a pattern that begins with
-/// `**` has to look at all groups of the host.
+/// Least ratio of the time between two looks to the CPU time of one: a pattern that begins with `**`
+/// visits all groups of the host.
 const PAUSE_PER_LOOK: u32 = 200;
 
 /// The control groups of a run that are managed.
@@ -29,11 +26,11 @@ pub(super) struct ManagedGroups {
     /// Rules of requests since; they take precedence.
     requested: CgroupRules,
     /// Both together.
-    rules: CgroupRules,
+    pub(super) rules: CgroupRules,
     /// Root of each program that is a group, by the group's path.
     programs: BTreeMap<String, u32>,
-    /// Processes that have threads in groups that are managed, and others.
-    parts: BTreeSet<u32>,
+    /// Processes that have some of their threads in groups that are managed.
+    pub(super) parts: BTreeSet<u32>,
     /// Time of the next look at the groups; `None` for one at once.
     next_look: Option<Instant>,
     /// Review of threads that groups keep out.
@@ -45,14 +42,14 @@ pub(super) struct ManagedGroups {
 pub enum GroupAttachOutcome {
     /// There are such groups with processes, and they are managed.
     Managed,
-    /// There are none yet. Those that appear later will be managed.
+    /// There are none yet. Groups that appear later will be managed.
     Awaited,
     /// All of them are excluded.
     Excluded,
 }
 
 impl ManagedGroups {
-    /// Joins the rules again after a change of some, and looks at the groups at once.
+    /// Changes rules, joins both sets again, and looks at the groups at once.
     fn change_rules(&mut self, change: impl FnOnce(&mut CgroupRules, &mut CgroupRules)) {
         change(&mut self.configured, &mut self.requested);
         let (requested, configured) = (&self.requested, &self.configured);
@@ -71,37 +68,12 @@ impl ManagedGroups {
                 .collect(),
         };
         self.next_look = None;
-        self.review.look_at_all();
-    }
-
-    pub(super) fn rules(&self) -> &CgroupRules {
-        &self.rules
-    }
-
-    pub(super) fn manages(&self) -> bool {
-        self.rules.manages()
-    }
-
-    /// Returns true if a process has threads in groups that are managed, and others.
-    pub(super) fn is_partly_managed(&self, pid: u32) -> bool {
-        self.parts.contains(&pid)
-    }
-
-    /// The group that is the program of this root, for people.
-    fn group_at_root(&self, root: u32) -> Option<String> {
-        let mut programs = self.programs.iter();
-        let (path, _) = programs.find(|(_, its)| **its == root)?;
-        Some(escape_for_display(path))
-    }
-
-    fn is_due(&self, now: Instant) -> bool {
-        let has_rules = self.manages() || !self.rules.exclude.is_empty();
-        self.next_look.is_none_or(|next| now >= next) && (has_rules || !self.programs.is_empty())
+        self.review.is_of_all = true;
     }
 }
 
 impl LiveMachine {
-    /// Manages these control groups from now on, and lets go of those that no longer match.
+    /// Manages these control groups from now on, and lets go of the ones that no longer match.
     pub fn set_rules(&mut self, rules: CgroupRules) {
         let groups = &mut self.attachments.groups;
         groups.change_rules(|configured, _| *configured = rules);
@@ -109,15 +81,33 @@ impl LiveMachine {
 
     /// Looks up the processes of each group in `/sys`, when it is time to, and follows the changes.
     pub(super) fn follow_groups(&mut self) {
-        if !self.attachments.groups.is_due(Instant::now()) {
+        let groups = &self.attachments.groups;
+        let has_rules = groups.rules.manages() || !groups.rules.exclude.is_empty();
+        let is_due = groups.next_look.is_none_or(|next| Instant::now() >= next);
+        // Programs whose rules were removed are still to be released.
+        if !is_due || (!has_rules && groups.programs.is_empty()) {
             return;
         }
         let begun_ns = own_cpu_ns();
         let search = self.attachments.groups.rules.find(self.site.root());
         self.warnings.extend(search.warning.clone());
-        self.release_ended_groups(&search);
+        // First, because processes may have moved from a group that is gone to one that was found.
+        let found: BTreeSet<&str> = search.found.iter().map(|f| f.path.as_str()).collect();
+        for (path, root) in self.attachments.groups.programs.clone() {
+            if let Some(error) = search.error_of(&path) {
+                // An unreadable group is not gone: it stays as it is until the next look.
+                self.warnings.insert(format!(
+                    "control group {} cannot be looked up: {error}; its processes stay as they are",
+                    escape_for_display(&path)
+                ));
+            } else if !found.contains(path.as_str()) {
+                self.attachments.groups.programs.remove(&path);
+                self.release_program(root);
+            }
+        }
         let parts = search.found.iter().flat_map(|group| &group.parts).copied();
         let groups = &mut self.attachments.groups;
+        // If some groups cannot be read, the processes in them stay as they are.
         if search.unseen.is_empty() {
             groups.parts.clear();
         }
@@ -131,25 +121,8 @@ impl LiveMachine {
         self.attachments.groups.next_look = Some(Instant::now() + pause);
     }
 
-    /// Lets go of the programs whose groups are gone. One whose group cannot be read stays as it is
-    /// until the next look.
-    fn release_ended_groups(&mut self, search: &GroupSearch) {
-        let found: BTreeSet<&str> = search.found.iter().map(|f| f.path.as_str()).collect();
-        let programs = self.attachments.groups.programs.clone();
-        for (path, root) in programs {
-            if let Some(error) = search.error_of(&path) {
-                self.warnings.insert(format!(
-                    "control group {} cannot be looked up: {error}; its processes stay as they are",
-                    escape_for_display(&path)
-                ));
-            } else if !found.contains(path.as_str()) {
-                self.attachments.groups.programs.remove(&path);
-                self.release_program(root);
-            }
-        }
-    }
-
-    /// Follows the changes of a group; those that it has lost only if all of it `is_seen`.
+    /// Follows the changes of a group. Processes that it has lost are released only if all of the group
+    /// `is_seen`.
     fn follow_group(&mut self, group: &ProgramGroup, is_seen: bool) {
         let Some(root) = self.root_of_group(group) else {
             return;
@@ -169,16 +142,16 @@ impl LiveMachine {
     /// Pid that identifies a group as a program: that of a process that was in it first; `None` if
     /// no process in it can be managed.
     fn root_of_group(&mut self, group: &ProgramGroup) -> Option<u32> {
-        // A group that was empty for a while begins anew.
+        // A group that was empty for a while is a new program.
         let known = self.attachments.groups.programs.get(&group.path).copied();
-        if let Some(root) = known.filter(|&root| self.table.trees().is_managed(root)) {
+        if let Some(root) = known.filter(|&root| self.table.trees.is_managed(root)) {
             return Some(root);
         }
         let free = |pid: &&u32| !self.table.is_managed(**pid) && self.is_manageable(**pid);
         let root = *group.pids.iter().find(free)?;
         let policy = group.policy.clone();
         self.table
-            .trees_mut()
+            .trees
             .insert_with_policy(root, group.name(), policy);
         let programs = &mut self.attachments.groups.programs;
         programs.insert(group.path.clone(), root);
@@ -188,7 +161,7 @@ impl LiveMachine {
 
     /// Takes in a process that is in a group, unless it was attached by itself.
     fn manage_group_process(&mut self, pid: u32, root: u32) {
-        let now = self.table.trees().root_of(pid);
+        let now = self.table.trees.root_of(pid);
         let is_group = |root| {
             self.attachments
                 .groups
@@ -196,12 +169,12 @@ impl LiveMachine {
                 .values()
                 .any(|&g| g == root)
         };
-        let elsewhere = now.is_some_and(|of| self.table.trees().is_managed(of) && !is_group(of));
+        let elsewhere = now.is_some_and(|of| self.table.trees.is_managed(of) && !is_group(of));
         if now == Some(root) || elsewhere || !self.is_manageable(pid) {
             return;
         }
-        let was_managed = now.is_some_and(|root| self.table.trees().is_managed(root));
-        self.table.trees_mut().assign_process(pid, root);
+        let was_managed = now.is_some_and(|root| self.table.trees.is_managed(root));
+        self.table.trees.assign_process(pid, root);
         self.watch_process(pid, was_managed);
     }
 
@@ -209,8 +182,10 @@ impl LiveMachine {
     pub(super) fn release_group_process(&mut self, pid: u32) {
         let name = name_of(self.site.root(), pid).unwrap_or_default();
         self.release_threads(|id| id.pid == pid);
-        self.table.trees_mut().insert_program(pid, name);
-        self.table.trees_mut().mark_unmanaged(pid);
+        // As a program of its own that is not managed, so that its children do not belong to the
+        // group.
+        self.table.trees.insert_program(pid, name);
+        self.table.trees.mark_unmanaged(pid);
     }
 
     fn is_manageable(&self, pid: u32) -> bool {
@@ -227,13 +202,14 @@ impl LiveMachine {
         }
     }
 
-    /// Attaches the processes and groups that a peer asks for: all of them, or none.
+    /// Attaches the processes and groups that a peer has named: all of them, or none.
     pub(super) fn attach_for_peer(
         &mut self,
         peer: Peer,
         wanted: &AttachTargets,
     ) -> Result<Value, String> {
         let patterns = patterns(peer, wanted)?;
+        // All are checked before the first is attached, so that nothing has changed after an error.
         for &pid in &wanted.pids {
             self.check_owner(peer, pid).map_err(|e| e.to_string())?;
             self.check(pid).map_err(|e| e.to_string())?;
@@ -313,7 +289,7 @@ impl LiveMachine {
         }
     }
 
-    /// Detaches the processes and groups that a peer asks for.
+    /// Detaches the processes and groups that a peer has named.
     pub(super) fn detach_for_peer(
         &mut self,
         peer: Peer,
@@ -322,13 +298,15 @@ impl LiveMachine {
         let patterns = patterns(peer, wanted)?;
         for &pid in &wanted.pids {
             self.check_owner(peer, pid).map_err(|e| e.to_string())?;
-            let trees = self.table.trees();
+            let trees = &self.table.trees;
             let root = trees.root_of(pid).filter(|&root| trees.is_managed(root));
             if root.is_none_or(|root| trees.has_withdrawn(root, peer.uid)) {
                 return Err(format!("process {pid} is not managed"));
             }
             let root = self.table.program_of(pid).0;
-            if let Some(group) = self.attachments.groups.group_at_root(root) {
+            let mut groups = self.attachments.groups.programs.iter();
+            if let Some((path, _)) = groups.find(|(_, its)| **its == root) {
+                let group = escape_for_display(path);
                 return Err(format!(
                     "cannot detach process {pid}: it is managed with its control group {group}, which \
                      would take it in again; detach the group (--cgroup {group}) or move the process"
@@ -347,6 +325,7 @@ impl LiveMachine {
             }
         }
         others.retain(|pid| !wanted.pids.contains(pid));
+        // Excluded, and not only dropped: a rule of the configuration may name the same groups.
         let groups = &mut self.attachments.groups;
         groups.change_rules(|_, requested| {
             for cgroup in &patterns {
@@ -375,7 +354,7 @@ impl LiveMachine {
 fn patterns(peer: Peer, wanted: &AttachTargets) -> Result<Vec<CgroupPattern>, String> {
     if !wanted.cgroups.is_empty() && !peer.is_master() {
         return Err(format!(
-            "control groups are for root and the daemon's own user, and user {} asks; attach \
+            "user {} cannot name control groups: only root and the daemon's own user may; attach \
              processes of your own by their ids",
             peer.uid
         ));

@@ -88,6 +88,7 @@ pub trait CommandSource {
     fn answer(&mut self, answer: CommandAnswer);
 
     /// Notes that the process was sent SIGHUP.
+    // Only a daemon reads its configuration again.
     fn note_hangup(&mut self) {}
 
     /// Returns true if the owner of the control loop has to act first, so that the quantum ends.

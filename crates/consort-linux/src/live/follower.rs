@@ -4,13 +4,13 @@
 //! guardian must be done: until then a mask that Consort narrowed may be in force, and would be
 //! taken for an original.
 
-use super::error::LiveError;
+use super::command_lifecycle::children_cpu_s;
 use super::group_machine::{GroupMachine, GroupTarget, MembershipSummary, leader_terms};
-use super::launch::{RESTORE_LIMIT, RunResources, program_name};
-use super::relay::children_cpu_s;
-use super::settings::{LaunchSpec, LiveSettings};
+use super::launch::{LiveSettings, RESTORE_LIMIT, RunResources, program_name};
 use super::warnings::Warnings;
-use super::{AdherenceSummary, Host, LiveMachine, LiveRunOutcome, RecordedMeasures, SampleCounts};
+use super::{
+    AdherenceSummary, Host, LiveError, LiveMachine, LiveRunOutcome, RecordedMeasures, SampleCounts,
+};
 use crate::enact::{
     ChildEvent, Enactor, LaunchedProgram, SignalAction, SignalReader, choose_action, exit_code,
     identify, launch, recover_stale, wait_for_guardians,
@@ -50,16 +50,17 @@ pub enum JoinOutcome {
 /// then nothing was started.
 pub fn join_group(
     host: Host,
-    spec: LaunchSpec,
+    mut command: Command,
+    settings: LiveSettings,
     group: GroupTarget,
 ) -> Result<JoinOutcome, LiveError> {
-    let (mut command, settings) = spec.split();
-    command.envs(super::malleable::team_sizes(&host));
+    let pus = host.discovery.topology.pus().len();
+    command.envs(team_sizes(pus, |name| std::env::var_os(name).is_some()));
     let dirs = &settings.enact.runtime_dirs;
     let place = match enter_group(dirs, &group.name, &group.demands) {
         // Without a folder there is no group, and no journal either.
         Err(GroupError::Dir(_) | GroupError::File { .. }) => {
-            let (live, _) = LiveMachine::start_command(host, command, &settings, |_| Ok(None))?;
+            let live = LiveMachine::launch(host, command, settings)?;
             let machine = GroupMachine::new(live, None);
             return Ok(JoinOutcome::Leads(Box::new(machine)));
         }
@@ -68,12 +69,14 @@ pub fn join_group(
     match place {
         GroupPlace::Leads(candidate) => {
             // An old leader's members may be about to hand their commands over.
+            // Before this run looks at any mask: one that is still to be restored would count as an
+            // original one.
             wait_for_guardians(dirs, RESTORE_LIMIT);
             let lead = |enactor: &Enactor| {
                 let terms = leader_terms(enactor, &settings, &group);
                 Ok(Some(candidate.lead(terms)?))
             };
-            let (live, leader) = LiveMachine::start_command(host, command, &settings, lead)?;
+            let (live, leader) = LiveMachine::start_command(host, command, settings.clone(), lead)?;
             let machine = GroupMachine::new(live, leader);
             Ok(JoinOutcome::Leads(Box::new(machine)))
         }
@@ -129,6 +132,8 @@ impl Follower {
         let signals = SignalReader::block_and_open().map_err(LiveError::Wait)?;
         let run = member.terms().run.clone();
         let name = program_name(&command);
+        // The leader must watch the command before its first instruction, so it is handed over
+        // while it is held.
         let mut handed = Ok(true);
         let child = launch(command, &run, |pid| {
             handed = hand_over(&host.root, &mut member, pid, &name);
@@ -160,8 +165,8 @@ impl Follower {
         Ok(follower)
     }
 
-    /// Takes over the group's terms as the user's own where those were open, should this run lead
-    /// or join again.
+    /// Takes the group's terms over as the user's own where those were open, for the case that this run
+    /// leads or joins again.
     fn adopt_terms(&mut self) {
         self.settings.interval = Duration::from_millis(self.terms.interval_ms);
         self.group.demands = self.terms.demands();
@@ -183,7 +188,11 @@ impl Follower {
                 FollowerState::Follows(member) => self.handle_news(member),
                 FollowerState::Seeks => self.seek(),
                 FollowerState::Elected(candidate, end) => {
-                    if self.is_restored() || Instant::now() > end {
+                    // The old leader's guardian restores its masks. If the guardian is dead as well,
+                    // this call restores them.
+                    let is_restored =
+                        recover_stale(&self.settings.enact.runtime_dirs).restoring == 0;
+                    if is_restored || Instant::now() > end {
                         return self.lead(candidate);
                     }
                     FollowerState::Elected(candidate, end)
@@ -257,7 +266,7 @@ impl Follower {
         self.wake();
     }
 
-    /// Asks the leader to let the command run, as a paused one receives no signals.
+    /// Has the leader resume the command, because a paused one receives no signals.
     fn wake(&mut self) {
         if let FollowerState::Follows(member) = &mut self.standing {
             member.wake();
@@ -270,7 +279,7 @@ impl Follower {
                 return Ok(Some(exit_code));
             }
             match event {
-                // That is how a leader may pause it.
+                // A leader may pause it by this signal.
                 ChildEvent::Stopped(Signal::SIGSTOP) => {}
                 ChildEvent::Stopped(signal) => {
                     self.signals
@@ -303,6 +312,7 @@ impl Follower {
             // Members of the daemon's group do not lead it; the command runs unmanaged until another
             // daemon is started.
             Some(GroupPlace::Leads(_)) if self.group.name.is_daemon() => Ok(FollowerState::Seeks),
+            // Not at once: the old leader's masks are to be restored first.
             Some(GroupPlace::Leads(candidate)) => Ok(FollowerState::Elected(
                 candidate,
                 Instant::now() + RESTORE_LIMIT,
@@ -319,14 +329,15 @@ impl Follower {
         FollowerState::Alone
     }
 
-    /// Returns true if the old leader's masks are put back. Its guardian does that; if the guardian
-    /// is dead as well, this call does.
-    fn is_restored(&self) -> bool {
-        recover_stale(&self.settings.enact.runtime_dirs).restoring == 0
-    }
-
     fn lead(mut self, candidate: LeaderCandidate) -> Result<FollowOutcome, LiveError> {
-        self.settings.recorded = self.read_recording();
+        // The group's recording, which a leader before this one has read, too.
+        self.settings.recorded = None;
+        if let Some(profile) = &self.terms.profile {
+            match RecordedMeasures::read(profile) {
+                Ok(recorded) => self.settings.recorded = Some(recorded),
+                Err(error) => self.warnings.insert(error.to_string()),
+            }
+        }
         let led = Enactor::start(&self.settings.enact).map_err(LiveError::from);
         let led = led.and_then(|enactor| {
             let terms = leader_terms(&enactor, &self.settings, &self.group);
@@ -353,16 +364,9 @@ impl Follower {
             start: self.start,
             warnings: self.warnings,
         };
-        let live = LiveMachine::take_over(self.host, &self.settings, running)?;
+        let live = LiveMachine::take_over(self.host, self.settings, running)?;
         let machine = GroupMachine::new(live, Some(leader));
         Ok(FollowOutcome::Leads(Box::new(machine), terms))
-    }
-
-    /// Reads the group's recording, which a leader before this one has read, too.
-    fn read_recording(&mut self) -> Option<RecordedMeasures> {
-        let read = RecordedMeasures::read(self.terms.profile.as_ref()?);
-        read.map_err(|error| self.warnings.insert(error.to_string()))
-            .ok()
     }
 
     fn into_outcome(self, exit_code: u8) -> LiveRunOutcome {
@@ -408,4 +412,40 @@ fn hand_over(
         start_ticks,
         name,
     })
+}
+
+/// Variables that set the number of threads of malleable programs.
+///
+/// | variable | programs | source |
+/// |---|---|---|
+/// | `OMP_NUM_THREADS` | OpenMP; OpenBLAS and oneMKL if their own variables are not set | OpenMP API 5.2, section 21.1.2; OpenBLAS README, "Setting the number of threads using environment variables"; oneMKL Developer Guide, "Setting the Number of Threads Using an OpenMP* Environment Variable" |
+/// | `GOMAXPROCS` | Go programs | documentation of Go's package runtime, "Environment Variables" |
+/// | `RAYON_NUM_THREADS` | Rust programs that use rayon | documentation of rayon's `ThreadPoolBuilder::num_threads` |
+///
+/// oneTBB reads no such variable; it counts the PUs of the affinity mask when it starts.
+const VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "GOMAXPROCS", "RAYON_NUM_THREADS"];
+
+/// The variables that the user has not set, with the number of usable PUs, which a gang gives to each
+/// program. A smaller team would leave cores idle; the threads of a larger one would only take turns.
+fn team_sizes(pus: usize, is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, String)> {
+    let free = VARIABLES.into_iter().filter(|name| !is_set(name));
+    free.map(|name| (name, pus.to_string())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_the_user_stay() {
+        let set = team_sizes(8, |name| name == "GOMAXPROCS");
+        let eight = "8".to_owned();
+        assert_eq!(
+            set,
+            [
+                ("OMP_NUM_THREADS", eight.clone()),
+                ("RAYON_NUM_THREADS", eight)
+            ]
+        );
+    }
 }

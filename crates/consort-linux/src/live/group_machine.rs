@@ -1,10 +1,8 @@
 //! A live machine and the group that it leads: the terms, and the programs of the members.
 
 use super::attachments::Attachments;
-use super::error::{AttachError, LiveError};
-use super::launch::{RunResources, recover_earlier_runs};
-use super::settings::{AttachSpec, LiveSettings};
-use super::{Host, LiveMachine, LiveRunOutcome, RecordedMeasures};
+use super::launch::{AttachSpec, LiveSettings, RunResources, recover_earlier_runs};
+use super::{AttachError, Host, LiveError, LiveMachine, LiveRunOutcome, RecordedMeasures};
 use crate::enact::{Enactor, SignalReader};
 use crate::group::{
     Demands, GroupError, GroupName, GroupPlace, GroupTerms, JoiningCommand, Leader, OpenTerms,
@@ -58,7 +56,7 @@ pub struct SettledTerms {
 /// a quantum passes.
 pub struct GroupMachine {
     live: LiveMachine,
-    // After the machine, so that another run leads only after every mask is restored.
+    // Dropped after the machine, so that another run leads only after every mask is restored.
     leader: Option<Leader>,
 }
 
@@ -70,7 +68,8 @@ fn lead_daemon_group(
 ) -> Result<Leader, GroupError> {
     let name = GroupName::for_daemon();
     let demands = Demands::default();
-    let candidate = match enter_group(&spec.enact.runtime_dirs, &name, &demands)? {
+    let settings = &spec.settings;
+    let candidate = match enter_group(&settings.enact.runtime_dirs, &name, &demands)? {
         GroupPlace::Leads(candidate) => candidate,
         GroupPlace::Follows(member) => {
             let why = format!("process {} leads it", member.terms().leader);
@@ -82,8 +81,8 @@ fn lead_daemon_group(
         leader: std::process::id(),
         run: enactor.run_id().to_owned(),
         policy: policy.to_owned(),
-        interval_ms: whole_millis(spec.interval),
-        dry_run: spec.dry_run,
+        interval_ms: whole_millis(settings.interval),
+        dry_run: settings.dry_run,
         profile: None,
         open: OpenTerms::default(),
     })
@@ -96,9 +95,9 @@ impl GroupMachine {
     /// If journal or guardian could not be set up, the daemons' group has another leader, or
     /// threads cannot be watched.
     pub fn manage_host(host: Host, spec: AttachSpec) -> Result<Self, LiveError> {
-        let warnings = recover_earlier_runs(&spec.enact);
+        let warnings = recover_earlier_runs(&spec.settings.enact);
         let signals = SignalReader::block_and_open().map_err(LiveError::Wait)?;
-        let enactor = Enactor::start(&spec.enact)?;
+        let enactor = Enactor::start(&spec.settings.enact)?;
         let led = { spec.leads.as_ref() }.map(|policy| lead_daemon_group(&enactor, &spec, policy));
         let leader = match led.transpose() {
             Ok(leader) => leader,
@@ -115,9 +114,8 @@ impl GroupMachine {
             start: Instant::now(),
             warnings,
         };
-        let until = spec.until;
-        let mut live = LiveMachine::take_over(host, &spec.settings(), running)?;
-        live.attachments = Attachments::new(until);
+        let mut live = LiveMachine::take_over(host, spec.settings, running)?;
+        live.attachments = Attachments::new(spec.until);
         Ok(Self::new(live, leader))
     }
 }
@@ -192,15 +190,15 @@ impl GroupMachine {
         self.leader.as_ref().map(Leader::terms)
     }
 
-    /// SignalReader that would be offered with these measures.
+    /// Signals that would be offered with these measures.
     ///
     /// # Errors
     /// If a program of the group is not among them.
     pub fn offers_with(&self, recorded: &RecordedMeasures) -> Result<SignalOffers, String> {
-        for (_, name) in self.live.table.trees().names() {
+        for (_, name) in self.live.table.trees.names() {
             recorded.check(&name).map_err(|error| error.to_string())?;
         }
-        let mut offers = self.live.observers.offers().clone();
+        let mut offers = self.live.observers.offers.clone();
         recorded.offer(&mut offers);
         Ok(offers)
     }
@@ -209,8 +207,10 @@ impl GroupMachine {
     /// reason against.
     pub fn settle_terms(&mut self, settled: Result<SettledTerms, String>) {
         let terms = settled.and_then(|settled| {
-            let terms = self.new_terms(&settled).ok_or("nothing was asked for")?;
-            self.live.clock.set_quantum(settled.interval);
+            let terms = self
+                .new_terms(&settled)
+                .ok_or("no member has demanded terms")?;
+            self.live.clock.pace.requested = settled.interval;
             if let Some(recorded) = settled.recorded {
                 let notice = self.live.observers.use_recording(recorded);
                 self.live.warnings.insert(notice);
@@ -280,16 +280,20 @@ impl LiveMachine {
         } = program;
         let stat = read_stat(self.site.root(), pid, pid);
         let stat = stat.map_err(|error| AttachError::from_proc_error(pid, error).to_string())?;
+        // The pid may belong to another process by now.
         if stat.start_ticks != start_ticks {
-            return Err(format!("process {pid} is another one than was meant"));
+            return Err(format!(
+                "process {pid} is not the command: it started at another time; start the command again"
+            ));
         }
+        // A peer may name only processes that it has started itself.
         if stat.parent_pid != member {
             return Err(format!(
                 "process {pid} was not started by the member that hands it over, process {member}"
             ));
         }
         self.observers.check_recorded(&name)?;
-        self.table.trees_mut().insert_program(pid, name);
+        self.table.trees.insert_program(pid, name);
         self.scan.watch(pid);
         let (root, pus) = (self.site.root(), self.site.online_pus());
         if let Some(sampler) = self.observers.sampler_mut()
@@ -304,10 +308,11 @@ impl LiveMachine {
     /// Restores the masks of a program and stops managing it: its command has ended, or its Consort
     /// was killed.
     pub(super) fn release_program(&mut self, root: u32) {
-        self.table.trees_mut().mark_unmanaged(root);
-        self.scan.unwatch(root);
+        self.table.trees.mark_unmanaged(root);
+        // Collected first, because the release forgets which program a thread belonged to.
+        self.scan.tracker.unwatch(root);
         let its: BTreeSet<ThreadId> = { self.table.ids() }
-            .filter(|id| self.table.trees().root_of(id.pid) == Some(root))
+            .filter(|id| self.table.trees.root_of(id.pid) == Some(root))
             .collect();
         self.release_threads(|id| its.contains(id));
         let warnings = self.actuators.forget_ended(&self.table);

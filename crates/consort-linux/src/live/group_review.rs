@@ -25,15 +25,10 @@ pub(super) struct GroupReview {
     /// The thread that was looked at last; `None` before the first.
     last: Option<ThreadId>,
     /// True if the next look is at all threads.
-    is_of_all: bool,
+    pub(super) is_of_all: bool,
 }
 
 impl GroupReview {
-    /// Makes the next look one at all threads, as rules have changed.
-    pub(super) fn look_at_all(&mut self) {
-        self.is_of_all = true;
-    }
-
     /// The threads to look at now, of all that are there in order.
     fn next(&mut self, all: &BTreeSet<ThreadId>) -> Vec<ThreadId> {
         if std::mem::take(&mut self.is_of_all) {
@@ -54,7 +49,7 @@ pub(super) enum GroupExclusion {
     #[error("its control group {0} is excluded")]
     Excluded(String),
     /// Other threads of its process are in a managed group.
-    #[error("its control group is none of those that are managed")]
+    #[error("its control group is not managed")]
     Elsewhere,
 }
 
@@ -68,26 +63,26 @@ impl LiveMachine {
         id: ThreadId,
     ) -> Result<Option<GroupExclusion>, ProcError> {
         let groups = &self.attachments.groups;
-        let is_part = groups.is_partly_managed(id.pid);
-        if groups.rules().exclude.is_empty() && !is_part {
+        let is_part = groups.parts.contains(&id.pid);
+        if groups.rules.exclude.is_empty() && !is_part {
             return Ok(None);
         }
         let Some(cgroup) = cgroups_of(self.site.root(), id.pid, id.tid)? else {
             return Ok(None);
         };
-        if let Some(path) = groups.rules().excluded_by(&cgroup) {
+        if let Some(path) = groups.rules.excluded_by(&cgroup) {
             return Ok(Some(GroupExclusion::Excluded(escape_for_display(&path))));
         }
-        let is_elsewhere = is_part && !groups.rules().covers(&cgroup);
+        let is_elsewhere = is_part && !groups.rules.covers(&cgroup);
         Ok(is_elsewhere.then_some(GroupExclusion::Elsewhere))
     }
 
-    /// The excluded group of a process all threads of which are in excluded groups.
+    /// The excluded group of a process whose threads are all in excluded groups.
     ///
     /// # Errors
     /// If the groups of a thread cannot be read although it may be there.
     pub(super) fn process_exclusion(&self, pid: u32) -> Result<Option<String>, ProcError> {
-        let rules = self.attachments.groups.rules();
+        let rules = &self.attachments.groups.rules;
         if rules.exclude.is_empty() {
             return Ok(None);
         }
@@ -104,9 +99,9 @@ impl LiveMachine {
         Ok(group)
     }
 
-    /// Puts a thread of the roster back and leaves it alone from now on.
+    /// Puts a known thread back and leaves it alone from now on.
     pub(super) fn exclude_by_group(&mut self, id: ThreadId, name: &Arc<str>, why: &GroupExclusion) {
-        // Without this it would keep a mask until the end of the run.
+        // A thread that is not placed any more would otherwise keep its mask until the end of the run.
         self.warnings
             .extend(self.actuators.restore_masks(&[id], &self.table));
         self.actuators.stop_managing(id);
@@ -118,33 +113,30 @@ impl LiveMachine {
         self.table.mark_excluded(id, &why.to_string());
     }
 
-    /// Looks up the groups of some threads, and of all in processes that are partly managed: lets go
-    /// of threads that have entered an excluded group or left a managed one, and takes in those that
+    /// Looks up the groups of some threads, and of all threads in processes that are partly managed: lets
+    /// go of threads that have entered an excluded group or left a managed one, and takes in threads that
     /// came back.
     pub(super) fn review_threads(&mut self) {
         let all: BTreeSet<ThreadId> = self.table.ids().collect();
         let groups = &mut self.attachments.groups;
         groups.review.kept_out.retain(|id| all.contains(id));
         let mut due = groups.review.kept_out.clone();
-        due.extend(all.iter().filter(|id| groups.is_partly_managed(id.pid)));
-        if !groups.rules().exclude.is_empty() {
+        due.extend(all.iter().filter(|id| groups.parts.contains(&id.pid)));
+        if !groups.rules.exclude.is_empty() {
             due.extend(groups.review.next(&all));
         }
         for id in due {
-            self.review_thread(id);
+            if let Err(error) = self.review_thread(id) {
+                // Nothing changes until the next review.
+                self.warnings.insert(format!(
+                    "control groups of threads cannot be looked up: {error}; the threads stay as they \
+                     are"
+                ));
+            }
         }
     }
 
-    fn review_thread(&mut self, id: ThreadId) {
-        if let Err(error) = self.try_review_thread(id) {
-            // Nothing changes until the next review.
-            self.warnings.insert(format!(
-                "control groups of threads cannot be looked up: {error}; the threads stay as they are"
-            ));
-        }
-    }
-
-    fn try_review_thread(&mut self, id: ThreadId) -> Result<(), ProcError> {
+    fn review_thread(&mut self, id: ThreadId) -> Result<(), ProcError> {
         let was_out = self.attachments.groups.review.kept_out.contains(&id);
         match self.group_exclusion(id)? {
             Some(_) if was_out => {}
@@ -199,7 +191,7 @@ mod tests {
             seen.extend(next);
         }
         assert_eq!(seen, all);
-        review.look_at_all();
+        review.is_of_all = true;
         assert_eq!(review.next(&all).len(), 600);
     }
 }

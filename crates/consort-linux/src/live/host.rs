@@ -37,9 +37,9 @@ pub struct Host {
     pub pausing: Vec<PauseSupport>,
     /// Others that give processors to threads here.
     pub owners: Vec<PlacementOwner>,
-    /// Sharing as a file tells it instead of the kernel; none without a file.
+    /// Sharing of caches from a file, which replaces the kernel's; `None` without a file.
     pub(crate) sharing: Option<SharingMap>,
-    /// PUs that count as large by decree; none where core types are as found.
+    /// PUs that count as large because the user wants that; `None` if core types are as found.
     pub large: Option<PuSet>,
     /// True if threads are managed that do not inherit the limits of this process.
     pub(crate) is_for_others: bool,
@@ -90,8 +90,8 @@ impl Host {
         self
     }
 
-    /// Replaces sharing, as the kernel tells it, by that of a file, now and after every change of
-    /// the PUs; `origin` names the file.
+    /// Replaces the kernel's description of sharing by that of a file, now and after every change of the
+    /// PUs; `origin` names the file.
     ///
     /// # Errors
     /// When the map does not fit this machine.
@@ -127,18 +127,13 @@ impl Host {
 
     /// Names of the hardware events that can be counted here.
     pub fn counter_events(&self) -> Vec<String> {
-        let counts = |t: &&TierStatus| t.tier == Tier::Counters && t.available;
-        let file = self
-            .tiers
-            .iter()
-            .find(counts)
-            .and_then(|_| self.event_file());
-        let pmus = file.into_iter().flat_map(|file| file.pmus);
-        let names = |pmu: crate::events::PmuEvents| {
-            let events = pmu.events.into_iter();
-            events.map(|event| event.name).collect::<Vec<_>>()
-        };
-        pmus.flat_map(names).collect()
+        let is_counted = |t: &TierStatus| t.tier == Tier::Counters && t.available;
+        if !self.tiers.iter().any(is_counted) {
+            return Vec::new();
+        }
+        let pmus = self.event_file().into_iter().flat_map(|file| file.pmus);
+        let events = pmus.flat_map(|pmu| pmu.events);
+        events.map(|event| event.name).collect()
     }
 
     /// The signals of every tier that is available.
@@ -150,26 +145,20 @@ impl Host {
             offers.add(Signal::Energy, ENERGY_TIER);
         }
         offers.set_machine(&identity(&self.discovery).to_string());
-        offers.set_stack(self.stack_of(offers.tier_of(Signal::CycleStack)));
-        offers
-    }
-
-    /// The components of the cycle stacks that a tier gives.
-    fn stack_of(&self, tier: Option<Tier>) -> Vec<Cow<'static, str>> {
-        match tier {
-            Some(Tier::Counters) => self.counted_stack(),
+        // Counters give the components that the event file names, samples the estimated ones.
+        offers.set_stack(match offers.tier_of(Signal::CycleStack) {
+            Some(Tier::Counters) => {
+                let pmus = self.event_file().into_iter().flat_map(|file| file.pmus);
+                let mut formulas = pmus.flat_map(|pmu| pmu.formulas);
+                let stack = formulas.find(|formula| formula.signal == Signal::CycleStack);
+                let parts = stack.and_then(|formula| formula.components);
+                let parts = parts.into_iter().flatten();
+                parts.map(|part| Cow::Owned(part.name)).collect()
+            }
             Some(Tier::Sampling) => ESTIMATED_STACK.map(Cow::Borrowed).to_vec(),
             _ => Vec::new(),
-        }
-    }
-
-    fn counted_stack(&self) -> Vec<Cow<'static, str>> {
-        let pmus = self.event_file().into_iter().flat_map(|file| file.pmus);
-        let mut formulas = pmus.flat_map(|pmu| pmu.formulas);
-        let stack = formulas.find(|formula| formula.signal == Signal::CycleStack);
-        let parts = stack.and_then(|formula| formula.components);
-        let parts = parts.into_iter().flatten();
-        parts.map(|part| Cow::Owned(part.name)).collect()
+        });
+        offers
     }
 
     /// The richest tier that is available.

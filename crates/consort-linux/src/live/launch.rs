@@ -1,31 +1,80 @@
-//! Starting of a command under management.
+//! Starting a run: with a command, over one that runs already, or without any; and taking up what
+//! killed runs have left.
 
 use super::actuators::Actuators;
 use super::attachments::Attachments;
 use super::clock::QuantumClock;
 use super::command_lifecycle::CommandLifecycle;
-use super::descriptors::Descriptors;
-use super::error::LiveError;
 use super::live_topology::LiveTopology;
-use super::observers::{SamplingSetup, SamplingTier, ThreadObservers, accept_sampler};
+use super::observers::{
+    RecordedMeasures, SamplingSetup, SamplingTier, ThreadObservers, accept_sampler,
+};
 use super::program_trees::ProgramTrees;
-use super::settings::{LaunchSpec, LiveSettings};
 use super::thread_scan::ThreadScan;
 use super::thread_table::ThreadTable;
 use super::warnings::Warnings;
-use super::{Host, LiveMachine};
+use super::{Host, LiveError, LiveMachine};
 use crate::enact::{
     EnactConfig, EnactError, Enactor, JournalError, LaunchedProgram, RecoverReport, SignalReader,
     launch, wait_for_guardians,
 };
+use crate::enforce::EnactChoice;
 use crate::group::{GroupError, Leader};
-use crate::sampling::Sampler;
+use crate::pause::PauseKind;
+use crate::sampling::{Sampler, WatchRate};
+use nix::sys::resource::{Resource, getrlimit};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Longest wait for the guardian of a killed run.
 pub(super) const RESTORE_LIMIT: Duration = Duration::from_secs(20);
+
+/// The way in which a run manages programs.
+#[derive(Clone, Debug)]
+pub struct LiveSettings {
+    /// The quantum.
+    pub interval: Duration,
+    /// Rate at which programs are watched.
+    pub watch: WatchRate,
+    /// True if plans are made and not carried out.
+    pub dry_run: bool,
+    /// True if threads are managed although their affinity was set on purpose.
+    pub override_affinity: bool,
+    /// Enactors that may keep threads in their places.
+    pub enactors: EnactChoice,
+    /// True if core-scheduling cookies are to keep other threads off the cores of a plan.
+    pub cookies: bool,
+    /// Mechanisms that may pause programs, best first, usually [`PauseKind::ALL`]. Consort skips the
+    /// ones that the host does not have.
+    pub pausing: Vec<PauseKind>,
+    /// Measures that this host cannot count.
+    pub recorded: Option<RecordedMeasures>,
+    /// Folders for the journal, and the words that start the guardian.
+    pub enact: EnactConfig,
+}
+
+/// The way in which a run manages the processes and groups that are attached to it.
+#[derive(Clone, Debug)]
+pub struct AttachSpec {
+    /// The way in which programs are managed.
+    pub settings: LiveSettings,
+    /// Condition that ends the run.
+    pub until: EndCondition,
+    /// Policy, as text, of a run that leads the group of daemons; `None` for others.
+    pub leads: Option<String>,
+}
+
+/// Condition that ends a run without a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EndCondition {
+    /// SIGINT, SIGTERM or SIGQUIT.
+    #[default]
+    Requested,
+    /// The same signals, or the end of everything that was attached.
+    Empty,
+}
 
 /// A command that was started, and everything that is needed to manage it.
 pub(super) struct RunResources {
@@ -41,11 +90,10 @@ impl LiveMachine {
     /// Starts the command. It is held before its first instruction until its threads are watched.
     ///
     /// # Errors
-    /// When nothing was started: the command does not exist, or journal or guardian could not be
-    /// set up.
-    pub fn launch(host: Host, spec: LaunchSpec) -> Result<Self, LiveError> {
-        let (command, settings) = spec.split();
-        let (live, _) = Self::start_command(host, command, &settings, |_| Ok(None))?;
+    /// If nothing was started: the command does not exist, or journal or guardian could not be set
+    /// up.
+    pub fn launch(host: Host, command: Command, settings: LiveSettings) -> Result<Self, LiveError> {
+        let (live, _) = Self::start_command(host, command, settings, |_| Ok(None))?;
         Ok(live)
     }
 
@@ -53,13 +101,25 @@ impl LiveMachine {
     pub(super) fn start_command(
         host: Host,
         command: Command,
-        settings: &LiveSettings,
+        mut settings: LiveSettings,
         lead: impl FnOnce(&Enactor) -> Result<Option<Leader>, GroupError>,
     ) -> Result<(Self, Option<Leader>), LiveError> {
         let mut warnings = recover_earlier_runs(&settings.enact);
+        // Before any other thread exists, because threads inherit the blocked signals.
         let signals = SignalReader::block_and_open().map_err(LiveError::Wait)?;
-        let mut settings = settings.clone();
-        let enactor = start_enactor(&mut settings, &mut warnings)?;
+        let enactor = match Enactor::start(&settings.enact) {
+            // Without a folder for the journal the command runs all the same: then no thread is
+            // restricted, so that nothing has to be undone.
+            Err(EnactError::Journal(why @ (JournalError::Dir(_) | JournalError::File { .. }))) => {
+                warnings.insert(format!(
+                    "the command is only watched: {why}; free or name a folder (XDG_RUNTIME_DIR)"
+                ));
+                settings.dry_run = true;
+                settings.enact.changes_nothing = true;
+                Enactor::start(&settings.enact)?
+            }
+            started => started?,
+        };
         let leader = match lead(&enactor) {
             Ok(leader) => leader,
             Err(error) => {
@@ -72,6 +132,7 @@ impl LiveMachine {
         let name = program_name(&command);
         let mut sampler = None;
         let child = launch(command, enactor.run_id(), |pid| {
+            // While the command is held, so that its events count from the first instruction.
             let attach = || Sampler::attach_launch(pid, pus, wish.config);
             sampler = wish.wanted.then(attach);
         });
@@ -91,14 +152,13 @@ impl LiveMachine {
             start: Instant::now(),
             warnings,
         };
-        let live = Self::assemble(host, &settings, running, sampling)?;
-        Ok((live, leader))
+        Ok((Self::assemble(host, settings, running, sampling)?, leader))
     }
 
     /// Manages a command that runs already, with all that it has started, or no command yet.
     pub(super) fn take_over(
         host: Host,
-        settings: &LiveSettings,
+        settings: LiveSettings,
         mut running: RunResources,
     ) -> Result<Self, LiveError> {
         let wish = SamplingSetup::for_host(&host, settings.watch);
@@ -114,17 +174,18 @@ impl LiveMachine {
 
     fn assemble(
         host: Host,
-        settings: &LiveSettings,
+        settings: LiveSettings,
         mut running: RunResources,
         sampling: Option<SamplingTier>,
     ) -> Result<Self, LiveError> {
         let descriptors = Descriptors::for_this_process(host.discovery.machine.pus().len());
+        // Shared out once, because each part opens as many as it may.
         running.enactor.keep_stat_files_open(descriptors.held);
         let warnings = &mut running.warnings;
         let topology = &host.discovery.topology;
-        let actuators = Actuators::new(running.enactor, settings, topology, warnings);
+        let actuators = Actuators::new(running.enactor, &settings, topology, warnings);
         let mut observers = ThreadObservers::open(&host, sampling, descriptors);
-        if let Some(recorded) = settings.recorded.clone() {
+        if let Some(recorded) = settings.recorded {
             running.warnings.insert(observers.use_recording(recorded));
         }
         let now = Instant::now();
@@ -146,33 +207,38 @@ impl LiveMachine {
             warnings: running.warnings,
         };
         live.scan.set_watch(settings.watch);
-        // At once, so that a command that ends within the first moments has been seen.
+        // At once, because a command may end within the first quantum: then these records are all
+        // that shows its threads.
         live.take_records();
         Ok(live)
     }
-}
 
-/// Starts the enactor. A command is not kept from running because there is no folder for a journal:
-/// then no thread is restricted, and the command is only watched.
-fn start_enactor(
-    settings: &mut LiveSettings,
-    warnings: &mut Warnings,
-) -> Result<Enactor, LiveError> {
-    match Enactor::start(&settings.enact) {
-        Err(EnactError::Journal(why @ (JournalError::Dir(_) | JournalError::File { .. }))) => {
-            warnings.insert(format!(
-                "the command is only watched: {why}; free or name a folder (XDG_RUNTIME_DIR)"
-            ));
-            settings.dry_run = true;
-            settings.enact.changes_nothing = true;
-            Ok(Enactor::start(&settings.enact)?)
+    /// Restores from abandoned journals, when it is time to look for some.
+    ///
+    /// The look at the start does not suffice: a run that starts between the kill of an earlier run
+    /// and that of its guardian, or before the kernel has ended both, finds the journal in use.
+    pub(super) fn recover_if_due(&mut self) {
+        let now = Instant::now();
+        if now < self.next_recovery {
+            return;
         }
-        started => Ok(started?),
+        self.next_recovery = now + RECOVER_EVERY;
+        let dirs = self.actuators.enactor.runtime_dirs().to_owned();
+        let report = self.actuators.enactor.recover_from(&dirs);
+        self.warnings.extend(recoveries(&report));
+        if report.restored.is_empty() {
+            return;
+        }
+        // Threads that were left alone are judged once more: the killed run may have been the reason.
+        let unmanaged = self.table.ids().filter(|id| !self.table.may_place(*id));
+        let pids: BTreeSet<u32> = unmanaged.map(|id| id.pid).collect();
+        if !pids.is_empty() {
+            self.scan.find_again(&pids);
+        }
     }
 }
 
-/// Most characters of a command's name that are told: with every byte escaped it fits a message of
-/// groups.
+/// Most characters of a command's name: with every byte escaped, it fits a message of a group.
 const NAME_CHARS: usize = 128;
 
 /// Name of a command's program: the last part of its path, at most 128 characters.
@@ -182,9 +248,14 @@ pub fn program_name(command: &Command) -> String {
     name.to_string_lossy().chars().take(NAME_CHARS).collect()
 }
 
+/// Time between two looks at the folders for journals.
+const RECOVER_EVERY: Duration = Duration::from_secs(1);
+
 /// Restores masks that an earlier run could not, because its guardian was killed as well. Waits for
-/// guardians that are at it: this run would take a mask that is still to be restored for original.
+/// guardians that restore at the moment: this run would take a mask that is still to be restored for
+/// an original one.
 pub(super) fn recover_earlier_runs(config: &EnactConfig) -> Warnings {
+    // Before a mask is looked at for the first time.
     let report = wait_for_guardians(&config.runtime_dirs, RESTORE_LIMIT);
     let mut warnings = Warnings::default();
     warnings.extend(recoveries(&report));
@@ -192,7 +263,7 @@ pub(super) fn recover_earlier_runs(config: &EnactConfig) -> Warnings {
 }
 
 /// Sentences about what earlier runs had left.
-pub(super) fn recoveries(report: &RecoverReport) -> Vec<String> {
+fn recoveries(report: &RecoverReport) -> Vec<String> {
     let mut warnings = Vec::new();
     let masks: usize = report.restored.iter().map(|(_, r)| r.restored).sum();
     if masks > 0 {
@@ -212,4 +283,72 @@ pub(super) fn recoveries(report: &RecoverReport) -> Vec<String> {
     }
     warnings.extend(report.errors.iter().map(|e| format!("earlier runs: {e}")));
     warnings
+}
+
+/// Number of descriptors kept free for looking things up, for the journal and for the guardian.
+const SPARE: usize = 48;
+/// Number of descriptors that sampling takes per PU: a steady event and one of the start.
+const SAMPLING_PER_PU: usize = 2;
+/// Most descriptors for reading `/proc`; more save nothing.
+const MOST_FOR_PROC: usize = 4_096;
+
+/// Numbers of descriptors for the parts of a run that keep many open.
+///
+/// If one part took the last descriptor, all others would be blind: a thread that cannot be looked up
+/// seems to have exited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Descriptors {
+    /// Number for files of `/proc` that are kept open.
+    pub(super) proc: usize,
+    /// Number for threads that are held while they are nudged.
+    pub(super) held: usize,
+    /// Number for events that count.
+    pub(super) counting: usize,
+}
+
+impl Descriptors {
+    /// Divides the present limit of this process, on a host with this number of PUs.
+    pub(super) fn for_this_process(pus: usize) -> Self {
+        let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
+        Self::share(usize::try_from(limit).unwrap_or(usize::MAX), pus)
+    }
+
+    fn share(limit: usize, pus: usize) -> Self {
+        let taken = SPARE + SAMPLING_PER_PU * pus;
+        let free = limit.saturating_sub(taken);
+        let proc = (free / 4).min(MOST_FOR_PROC);
+        let held = proc / 4;
+        Self {
+            proc: proc - held,
+            held,
+            counting: free - proc,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_usual_limits_leave_room_for_many_threads() {
+        let expect = |proc, held, counting| Descriptors {
+            proc,
+            held,
+            counting,
+        };
+        assert_eq!(Descriptors::share(13, 2), expect(0, 0, 0));
+        assert_eq!(Descriptors::share(1_024, 2), expect(183, 60, 729));
+        assert_eq!(Descriptors::share(20_000, 2), expect(3_072, 1_024, 15_852));
+    }
+
+    proptest! {
+        #[test]
+        fn some_are_always_kept_free(limit: u32, pus in 1usize..5_000) {
+            let limit = limit as usize;
+            let shared = Descriptors::share(limit, pus);
+            prop_assert!(shared.proc + shared.held + shared.counting <= limit.saturating_sub(SPARE));
+        }
+    }
 }

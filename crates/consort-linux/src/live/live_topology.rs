@@ -21,9 +21,9 @@ pub(super) struct LiveTopology {
     is_for_others: bool,
     /// PUs that the managed threads may use; empty if there are none.
     used: PuSet,
-    /// Sharing as a file tells it instead of the kernel.
+    /// Sharing of caches from a file, which replaces the kernel's.
     sharing: Option<SharingMap>,
-    /// PUs that count as large by decree.
+    /// PUs that count as large because the user wants that.
     large: Option<PuSet>,
     watch: PuLimitWatch,
     /// Time of the next reading of the limits on usable PUs.
@@ -72,6 +72,8 @@ impl LiveTopology {
     /// Looks for changes; `used` are the PUs that the managed threads may use. Returns notices for
     /// the user.
     pub(super) fn follow_changes(&mut self, used: PuSet) -> Vec<String> {
+        // Discovery reads many files, so it runs only if one of the few watched ones has
+        // changed.
         let is_changed = self.watch.poll().is_some();
         if !is_changed && (!self.is_for_others || used == self.used) {
             return Vec::new();
@@ -101,28 +103,22 @@ impl LiveTopology {
             _ => (self.machine.restrict_to(&self.used)).unwrap_or_else(|_| self.machine.clone()),
         };
         let before = self.topology.pus().clone();
-        let (topology, lost) = self.with_large(usable);
-        self.topology = topology;
+        let mut lost = None;
+        self.topology = match &self.large {
+            None => usable,
+            Some(large) => match usable.with_large_cores(&large.intersection(usable.pus())) {
+                Ok(topology) => topology,
+                // For example, all PUs that are left count as large.
+                Err(error) => {
+                    lost = Some(format!("core types are no longer emulated: {error}"));
+                    usable
+                }
+            },
+        };
         if is_changed && *self.topology.pus() != before {
             notices.push(format!("the usable PUs changed to {}", self.topology.pus()));
         }
         notices.extend(lost);
         notices
-    }
-
-    /// A topology that was found again, with the core types that the user asked for; without them,
-    /// and a warning, where they are not possible any more.
-    fn with_large(&self, found: Topology) -> (Topology, Option<String>) {
-        let Some(large) = &self.large else {
-            return (found, None);
-        };
-        let left = large.intersection(found.pus());
-        match found.with_large_cores(&left) {
-            Ok(topology) => (topology, None),
-            Err(error) => {
-                let text = format!("core types are no longer emulated: {error}");
-                (found, Some(text))
-            }
-        }
     }
 }

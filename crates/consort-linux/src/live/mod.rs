@@ -6,9 +6,9 @@
 //! starts a command in a group, whose programs one of its runs manages for all ([`crate::group`]).
 //! [`GroupMachine::manage_host`] starts nothing: it manages processes and control groups on request.
 //!
-//! [`LiveMachine`] only brings its parts together: each has its fields to itself. The observers read
-//! threads, the actuators change them, the table lists them, the scan finds them, and the lifecycle
-//! is that of the command. It holds no socket: a [`CommandSource`] passes it the commands of clients
+//! [`LiveMachine`] only brings its parts together. The observers read threads, the actuators change
+//! them, the table lists them, the scan finds them, and the lifecycle is that of the command. It holds
+//! no socket: a [`CommandSource`] passes it the commands of clients
 //! and group members while a quantum passes.
 //!
 //! Pitfalls: signals are taken for the whole process, so there is one `LiveMachine` per
@@ -20,42 +20,33 @@ mod cgroups;
 mod clock;
 mod command;
 mod command_lifecycle;
-mod descriptors;
-mod error;
 mod follower;
 mod group_machine;
 mod group_review;
 mod host;
-mod late_recovery;
 mod launch;
 mod live_topology;
-mod malleable;
 mod observe;
 mod observers;
-mod pace;
-mod place;
 mod program_trees;
-mod relay;
-mod settings;
 mod thread_scan;
 mod thread_table;
 mod urgency;
 mod warnings;
 
+pub use crate::sampling::WatchRate;
 pub use cgroups::GroupAttachOutcome;
 pub use command::{Command, CommandAnswer, CommandSource};
-pub use error::{AttachError, LiveError};
 pub use follower::{FollowOutcome, Follower, JoinOutcome, join_group};
 pub use group_machine::{GroupMachine, GroupTarget, MembershipSummary, SettledTerms};
 pub use host::{Host, HostError};
-pub use launch::program_name;
+pub use launch::{AttachSpec, EndCondition, LiveSettings, program_name};
 pub use observers::{RecordedMeasures, RecordedMeasuresError};
-pub use settings::{AttachSpec, EndCondition, LaunchSpec};
 
-pub use crate::sampling::WatchRate;
-
+use crate::discovery::{ProcError, UnmanageableReason};
+use crate::enact::{EnactError, LaunchError};
 use crate::enforce::{EnactorKind, WindowCounts};
-use crate::group::Leader;
+use crate::group::{GroupError, Leader};
 use actuators::{ActuationContext, Actuators};
 use attachments::Attachments;
 use clock::QuantumClock;
@@ -65,10 +56,12 @@ use consort_core::{
     EnactmentReport, Machine, Observation, Plan, SignalOffers, ThreadId, Tier, Topology,
 };
 use live_topology::LiveTopology;
-use observers::ThreadObservers;
+use nix::errno::Errno;
+use observers::{SamplingTier, ThreadObservers};
 use serde::Serialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use thiserror::Error;
 use thread_scan::ThreadScan;
 use thread_table::ThreadTable;
 use warnings::Warnings;
@@ -108,10 +101,10 @@ pub struct LiveRunOutcome {
     pub exit_code: u8,
     /// Wall-clock time from launch to end, s.
     pub duration_s: f64,
-    /// The richest tier that was used.
+    /// Richest tier that was used.
     pub tier: Tier,
-    /// CPU time of the command and its descendants, s; without sampling only of those that were
-    /// waited for.
+    /// CPU time of the command and its descendants, s; without sampling, only of the processes that
+    /// were waited for.
     pub managed_cpu_s: f64,
     /// CPU time that taking samples cost the managed threads, s; estimated.
     pub sampling_s: f64,
@@ -124,13 +117,13 @@ pub struct LiveRunOutcome {
     pub short_lived: u64,
     /// Samples over the run.
     pub samples: SampleCounts,
-    /// True if every mask is as it was and nothing is left paused.
+    /// True if every mask is as it was before and nothing is left paused.
     pub restored: bool,
     /// Number of times that programs were paused.
     pub pauses: u64,
     /// Adherence to plans and means of enforcement.
     pub held: AdherenceSummary,
-    /// Mean length of the quanta, ms; none when the first was not over.
+    /// Mean length of the quanta, ms; `None` if the first was not over.
     pub quantum_ms: Option<f64>,
     /// Programs that were managed, each with the pid at its root and its name.
     pub programs: Vec<(u32, String)>,
@@ -143,17 +136,17 @@ pub struct LiveRunOutcome {
 /// Adherence of threads to plans over a run, and the means that enforced it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AdherenceSummary {
-    /// The enactor that was used first; none where nothing was to be changed.
+    /// The enactor that was used first; `None` if nothing was to be changed.
     pub enactor: Option<EnactorKind>,
-    /// Share of the running time of threads with a place that they spent there, 0 to 1; none where
-    /// no thread had a place.
+    /// Share of the running time of threads with a place that they spent there, 0 to 1; `None` if no
+    /// thread had a place.
     pub adherence: Option<f64>,
     /// Share of the running time of threads with places on one core that they spent there together,
-    /// 0 to 1; a lower bound. None where there were no such threads.
+    /// 0 to 1; a lower bound. `None` if there were no such threads.
     pub pair_adherence: Option<f64>,
     /// Nudges that were made, and the times for which they could be seen.
     pub windows: WindowCounts,
-    /// Use of core-scheduling cookies; none where they were not wanted.
+    /// Use of core-scheduling cookies; `None` if they were not wanted.
     pub cookies: Option<CookieCounts>,
 }
 
@@ -175,19 +168,19 @@ impl Machine for LiveMachine {
     }
 
     fn offers(&self) -> &SignalOffers {
-        self.observers.offers()
+        &self.observers.offers
     }
 
     fn grant_wishes(&mut self, wishes: Wishes) {
-        // Who follows activity decides by states, and who uses calls tells by them which have ended.
         if wishes.idle {
-            self.observers.measure_idle_time();
+            self.observers.idle.get_or_insert_default();
         }
         if wishes.calls {
-            self.warnings.extend(self.observers.count_calls());
+            self.warnings.extend(self.observers.counting.count_calls());
         }
-        self.observers
-            .set_state_reading(wishes.on_activity || wishes.calls);
+        // States show which threads are active, and which calls have returned.
+        let needs_states = wishes.on_activity || wishes.calls;
+        self.observers.set_state_reading(needs_states);
     }
 
     fn observe(&mut self) -> Result<Option<Observation>, LiveError> {
@@ -197,12 +190,12 @@ impl Machine for LiveMachine {
 
     fn enact(&mut self, plan: &Plan) -> Result<EnactmentReport, LiveError> {
         self.actuators.accept(plan)?;
-        self.clock
-            .set_next_quantum(plan.quantum_ns.map(Duration::from_nanos));
-        let quantum = self.clock.pace().quantum();
+        self.clock.next_length = plan.quantum_ns.map(Duration::from_nanos);
+        let quantum = self.clock.pace.quantum();
         let (actuators, context) = self.actuators_and_context();
         let mut enacted = actuators.carry_out(plan, quantum, context);
-        // Each once: what is refused now is mostly refused again in the next quantum.
+        // Through the warnings, which drop repetitions: what is refused now is mostly refused again in
+        // the next quantum.
         self.warnings.extend(std::mem::take(&mut enacted.warnings));
         enacted.warnings = self.warnings.take_new(Instant::now());
         Ok(enacted)
@@ -229,29 +222,32 @@ impl LiveMachine {
 
     /// Puts every mask back, resumes paused programs and reports on the run.
     pub fn finish(mut self) -> LiveRunOutcome {
-        let duration_s = self.clock.start().elapsed().as_secs_f64();
-        self.lifecycle.give_up_urgency();
+        let duration_s = self.clock.start.elapsed().as_secs_f64();
+        // Restoration waits for other threads, which real-time priority would hold up.
+        self.lifecycle.urgency.give_up();
         let processes = self.table.processes();
         self.observers.read_times(|| processes, true);
         let (tier, managed_cpu_s) = (self.tier(), self.managed_cpu_s());
-        let rested = self.actuators.restore_all(&mut self.warnings);
-        self.warnings.extend(self.clock.pace().lateness());
+        let pauses = self.actuators.pausing.count;
+        let (held, restored) = self.actuators.restore_all(&mut self.warnings);
+        self.warnings.extend(self.clock.pace.lateness());
+        let sampling = self.observers.sampling.as_ref();
         LiveRunOutcome {
             exit_code: self.lifecycle.exit_code(),
             duration_s,
             tier,
             managed_cpu_s,
-            sampling_s: self.observers.sampling_s(),
+            sampling_s: sampling.map_or(0.0, SamplingTier::cost_s),
             events_s: self.observers.events_s(),
             switch_ns: self.observers.switch_cost_ns(),
             short_lived: self.scan.short_lived(),
-            samples: self.observers.samples(),
-            restored: rested.restored,
-            pauses: rested.pauses,
-            held: rested.held,
-            quantum_ms: self.clock.pace().mean_ms(),
+            samples: sampling.map_or_else(SampleCounts::default, |sampling| sampling.counts),
+            restored,
+            pauses,
+            held,
+            quantum_ms: self.clock.pace.mean_ms(),
             group: None,
-            programs: self.table.trees().names(),
+            programs: self.table.trees.names(),
             warnings: self.warnings.into_vec(),
         }
     }
@@ -270,14 +266,14 @@ impl LiveMachine {
     }
 
     fn managed_cpu_s(&self) -> f64 {
-        let children_s = relay::children_cpu_s();
-        let own_s = if self.lifecycle.command().is_some() {
-            children_s
-        } else {
-            0.0
+        let children_s = command_lifecycle::children_cpu_s();
+        let own_s = match self.lifecycle.command() {
+            Some(_) => children_s,
+            None => 0.0,
         };
+        let read_ns = self.observers.times.total_ns((children_s * 1e9) as u64);
         // The command may have ended before its times were read for the first time.
-        own_s.max(self.observers.managed_cpu_s(children_s))
+        own_s.max(read_ns as f64 / 1e9)
     }
 
     /// Threads of managed programs that are left alone, with the reasons.
@@ -287,7 +283,7 @@ impl LiveMachine {
 
     /// Process id of the guardian.
     pub fn guardian_pid(&self) -> u32 {
-        self.actuators.guardian_pid()
+        self.actuators.enactor.guardian_pid()
     }
 
     /// Follows changes of the topology, when it is time to: CPUs come and go and cpusets change.
@@ -309,7 +305,7 @@ impl LiveMachine {
         self.warnings.extend(changes);
     }
 
-    /// The hands, and what they ask while they place threads.
+    /// The actuators, and the parts that they read while they place threads.
     fn actuators_and_context(&mut self) -> (&mut Actuators, ActuationContext<'_>) {
         let context = ActuationContext {
             site: &self.site,
@@ -318,5 +314,81 @@ impl LiveMachine {
             warnings: &mut self.warnings,
         };
         (&mut self.actuators, context)
+    }
+}
+
+/// Reason for which a command could not be managed.
+#[derive(Debug, Error)]
+pub enum LiveError {
+    /// The command could not be started; nothing was changed.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// Journal or guardian could not be set up; nothing was started.
+    #[error(transparent)]
+    Enact(#[from] EnactError),
+    /// The group could not be entered; nothing was started.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// `/proc` cannot be read.
+    #[error("threads cannot be watched: {0}")]
+    Proc(#[from] ProcError),
+    /// Waiting for signals and samples failed.
+    #[error("waiting for signals and samples failed: {0}")]
+    Wait(Errno),
+    /// A plan is older than one that was carried out.
+    #[error("plan {generation} is not newer than plan {last}")]
+    StalePlan {
+        /// The plan's generation.
+        generation: u64,
+        /// Generation of the last plan that was carried out.
+        last: u64,
+    },
+}
+
+/// Reason for which a process cannot be attached.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum AttachError {
+    /// There is no process of this number.
+    #[error("there is no process {0}")]
+    Gone(u32),
+    /// The process cannot be looked at, though it may be there.
+    #[error("process {0} cannot be read: {1}")]
+    Unreadable(u32, ProcError),
+    /// The process is Consort, or its guardian.
+    #[error("cannot attach process {0}: it is consort itself")]
+    Own(u32),
+    /// The process is the ancestor of all others.
+    #[error(
+        "cannot attach process 1 (init): every process descends from it; name control groups with \
+         --cgroup instead"
+    )]
+    Everything,
+    /// The process must be left alone.
+    #[error("process {0} cannot be managed: {1}")]
+    Unmanageable(u32, UnmanageableReason),
+    /// The process belongs to another user than the client.
+    #[error(
+        "process {pid} belongs to user {owner}; user {asker} may name only processes of its own"
+    )]
+    NotYours {
+        /// The process.
+        pid: u32,
+        /// User that the process acts for, or can become.
+        owner: u32,
+        /// User id of the client.
+        asker: u32,
+    },
+    /// The process is managed already.
+    #[error("process {0} is managed already")]
+    Managed(u32),
+}
+
+impl AttachError {
+    /// The error for a process that could not be read.
+    pub(super) fn from_proc_error(pid: u32, error: ProcError) -> Self {
+        match error {
+            ProcError::Gone => Self::Gone(pid),
+            error => Self::Unreadable(pid, error),
+        }
     }
 }

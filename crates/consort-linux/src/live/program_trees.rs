@@ -1,9 +1,9 @@
 //! Programs as trees of processes: all that a command starts is one program.
 //!
-//! A program is identified by the pid of the process at the root of its tree. A process belongs to
-//! the program of its parent; one whose parent is not known any more belongs to the program of this
-//! run's own command, if it has one. The processes of a control group may be one program, whoever
-//! started them.
+//! A program is identified by the pid of the process at the root of its tree. A process belongs to the
+//! program of its parent; one whose parent is not known any more belongs to the program of this run's
+//! own command, if it has one. The processes of a control group may be one program, whatever their
+//! parents.
 
 use crate::proc::ThreadUsers;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +35,7 @@ pub(super) struct ProgramTree {
     pub(super) name: String,
     /// True if the program is managed; one that was let go is only kept apart from the others.
     pub(super) managed: bool,
-    /// Policy that the program was given, where that is not the usual one.
+    /// Policy that the program was given, if that is not the usual one.
     pub(super) policy: Option<Arc<str>>,
     admission: Admission,
 }
@@ -43,7 +43,7 @@ pub(super) struct ProgramTree {
 /// All programs of a run, and their processes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ProgramTrees {
-    /// Root of the run's own command; none where it runs no command.
+    /// Root of the run's own command; `None` if it runs no command.
     own: Option<u32>,
     roots: BTreeMap<u32, ProgramTree>,
     /// Root of every process that is not one itself.
@@ -174,12 +174,12 @@ impl ProgramTrees {
         is_root.or_else(|| self.within.get(&pid).copied())
     }
 
-    /// Forgets a process that has ended. Roots stay: processes that they started may go on.
+    /// Forgets a process that has ended. Roots stay, because processes that they started may still run.
     pub(super) fn forget(&mut self, pid: u32) {
         self.within.remove(&pid);
     }
 
-    /// Forgets a program of which nothing is left.
+    /// Forgets a program that has ended.
     pub(super) fn remove_program(&mut self, root: u32) {
         self.roots.remove(&root);
         self.within.retain(|_, of| *of != root);
@@ -190,7 +190,7 @@ impl ProgramTrees {
         self.roots.get(&root).is_some_and(|tree| tree.managed)
     }
 
-    /// Name of the program of this root; empty where there is none.
+    /// Name of the program of this root; empty if there is none.
     pub(super) fn name(&self, root: u32) -> &str {
         self.roots.get(&root).map_or("", |tree| &tree.name)
     }
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grafted_process_belongs_where_it_was_put_and_takes_its_children_along() {
+    fn assigned_process_takes_its_children_along() {
         let mut trees = trees();
         trees.insert_with_policy(30, "c".to_owned(), Some("gang".into()));
         trees.assign_process(20, 30);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn program_of_one_user_has_no_threads_of_others() {
+    fn restricted_program_excludes_other_users() {
         let mut trees = trees();
         assert!(!trees.is_restricted(20));
         trees.restrict(20, Some(7));
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn user_detaches_its_own_threads_of_a_shared_program_alone() {
+    fn user_detaches_only_its_own_threads() {
         let mut trees = trees();
         assert!(trees.withdraw(20, 7));
         assert!(trees.has_withdrawn(20, 7) && !trees.has_withdrawn(20, 8));
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pid_that_is_used_again_is_another_process() {
+    fn reused_pid_is_another_process() {
         let mut trees = trees();
         trees.assign_by_parents(21, [20]);
         trees.forget(21);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_was_let_go_keeps_its_processes() {
+    fn unmanaged_program_keeps_its_processes() {
         let mut trees = trees();
         trees.mark_unmanaged(20);
         assert_eq!(trees.assign_by_parents(23, [20]), Some(20));

@@ -1,47 +1,46 @@
-//! The census of a run: which threads of its processes there are, told by records where there are
-//! any, and by `/proc` when it is time to compare.
+//! The search for the threads of a run: by records if the kernel writes any, and by scans of `/proc`,
+//! which also complete the records.
 
-use crate::discovery::{ProcError, ThreadEvent, ThreadTracker, UnmanageableReason};
+use crate::discovery::{ProcError, ThreadEvent, ThreadTracker};
 use crate::proc::latest_number;
-use crate::sampling::{RecordBatch, WatchRate};
-use consort_core::ThreadId;
+use crate::sampling::WatchRate;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Shortest time between two scans of `/proc` that only complete the records, and longest between
-/// two where nothing says that threads have begun.
+/// Shortest time between two scans of `/proc` that only complete the records, and longest time between
+/// two while the number of the host's latest thread stays the same.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
 /// Ratio of that time under [`WatchRate::Light`] to the usual one.
 const LIGHT_PAUSES: u32 = 5;
 /// Ratio of the time between scans to the time that one takes, so that crowds of processes cost no
 /// more than a tenth of a percent of one PU.
 const PAUSE_PER_SCAN: u32 = 1000;
-/// The same where scans alone find new threads.
+/// The same if scans alone find new threads.
 const PAUSE_PER_ONLY_SCAN: u32 = 20;
 
 /// Threads that are there, found by records and scans.
 pub(super) struct ThreadScan {
-    discovery: ThreadTracker,
+    pub(super) tracker: ThreadTracker,
     root: PathBuf,
-    /// Time at which `/proc` is next compared with what records have told.
+    /// Time at which `/proc` is next compared with the records.
     next_scan: Instant,
-    /// Time from which it is even if no thread has begun.
+    /// Time from which it is compared even if no thread has begun.
     overdue: Instant,
-    /// Number of the host's latest thread before the last scan; none where the next one is to look
-    /// whatever it is.
+    /// Number of the host's latest thread before the last scan; `None` if the next one is to look
+    /// whatever that number is.
     latest: Option<u32>,
     /// Shortest time between two scans that only complete the records.
     least_pause: Duration,
     /// Number of threads that ended between being found and being taken in.
-    gone_at_once: u64,
+    pub(super) gone_at_once: u64,
 }
 
 impl ThreadScan {
-    /// A census of these processes and all that they start; the first scan is due.
+    /// Searches for the threads of these processes and of all that they start; the first scan is due.
     pub(super) fn new(root: &Path, pids: &[u32], now: Instant) -> Result<Self, ProcError> {
         Ok(Self {
-            discovery: ThreadTracker::new(root, pids)?,
+            tracker: ThreadTracker::new(root, pids)?,
             root: root.to_owned(),
             next_scan: now,
             overdue: now,
@@ -61,54 +60,23 @@ impl ThreadScan {
 
     /// Watches a process and all that it starts as well.
     pub(super) fn watch(&mut self, pid: u32) {
-        self.discovery.watch(pid);
+        self.tracker.watch(pid);
         self.latest = None;
     }
 
     /// Watches a process that runs already: scans at the end of this quantum, and announces the
     /// threads of processes that are `lost` again.
     pub(super) fn search(&mut self, pid: u32, lost: impl Fn(u32) -> bool) {
-        self.discovery.forget_processes(lost);
+        self.tracker.forget_processes(lost);
         self.watch(pid);
         self.next_scan = Instant::now();
     }
 
     /// Announces all threads of these processes again, at the end of this quantum.
     pub(super) fn find_again(&mut self, pids: &BTreeSet<u32>) {
-        self.discovery.forget_processes(|pid| pids.contains(&pid));
+        self.tracker.forget_processes(|pid| pids.contains(&pid));
         self.latest = None;
         self.next_scan = Instant::now();
-    }
-
-    /// Stops looking for a process in `/proc`.
-    pub(super) fn unwatch(&mut self, pid: u32) {
-        self.discovery.unwatch(pid);
-    }
-
-    /// Returns true if threads of this process are known.
-    pub(super) fn has_process(&self, pid: u32) -> bool {
-        self.discovery.knows(pid)
-    }
-
-    pub(super) fn processes(&self) -> BTreeSet<u32> {
-        self.discovery.processes()
-    }
-
-    pub(super) fn id_of(&self, tid: u32) -> Option<ThreadId> {
-        self.discovery.id_of(tid)
-    }
-
-    /// Reason for which a process must be left alone, if it must; an error when it is gone.
-    pub(super) fn unmanageable_reason(
-        &self,
-        pid: u32,
-    ) -> Result<Option<UnmanageableReason>, ProcError> {
-        self.discovery.unmanageable_reason(pid)
-    }
-
-    /// Takes records in; returns what has changed.
-    pub(super) fn apply_records(&mut self, batch: &RecordBatch) -> Vec<ThreadEvent> {
-        self.discovery.apply(batch)
     }
 
     /// Compares with `/proc` when it is time to; returns what has changed.
@@ -117,11 +85,12 @@ impl ThreadScan {
             return None;
         }
         let latest = latest_number(&self.root);
+        // The kernel gives numbers in order, so an unchanged one means that no thread has begun.
         if now < self.overdue && latest.is_some() && latest == self.latest {
             return None;
         }
         self.latest = latest;
-        Some(self.discovery.scan())
+        Some(self.tracker.scan())
     }
 
     /// Has the next scan look even if no thread has begun, as one was found to be gone.
@@ -144,14 +113,9 @@ impl ThreadScan {
         self.overdue = begun + self.least_pause;
     }
 
-    /// Counts a thread that ended before it was taken in.
-    pub(super) fn count_gone(&mut self) {
-        self.gone_at_once += 1;
-    }
-
     /// Number of threads that ended before they could be looked at.
     pub(super) fn short_lived(&self) -> u64 {
-        self.discovery.short_lived_count() + self.gone_at_once
+        self.tracker.short_lived_count() + self.gone_at_once
     }
 }
 
@@ -178,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_scanned_again_before_a_thread_has_begun_or_a_second_has_passed() {
+    fn scan_waits_for_new_thread_or_a_second() {
         let dir = tempfile::tempdir().unwrap();
         process(dir.path(), 10, 1, &[(10, "x", 1)]);
         let own = dir.path().join("proc/self");
@@ -231,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn scans_that_only_complete_records_are_a_second_apart() {
+    fn scans_with_records_are_a_second_apart() {
         let cheap = Duration::ZERO;
         assert!(is_put_off(cheap, true, Duration::from_millis(999)));
     }

@@ -1,5 +1,5 @@
-//! The roster: the threads of the managed programs, the last reading of each, and the program that
-//! each process belongs to. All that a command starts belongs to its program.
+//! The threads of the managed programs, the last reading of each, and the program that each process
+//! belongs to.
 
 use super::observers::ObservedState;
 use super::program_trees::ProgramTrees;
@@ -19,7 +19,7 @@ const AT_A_TIME: usize = 32;
 const RECHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// A thread id before that of every thread.
-const NOBODY: ThreadId = ThreadId {
+const BEFORE_ALL: ThreadId = ThreadId {
     pid: 0,
     tid: 0,
     start_ticks: 0,
@@ -71,7 +71,7 @@ pub(super) struct ExitedThread {
 }
 
 pub(super) struct ThreadTable {
-    trees: ProgramTrees,
+    pub(super) trees: ProgramTrees,
     threads: BTreeMap<ThreadId, ThreadEntry>,
     /// Users of the programs that are there.
     owners: BTreeMap<ProgramId, u32>,
@@ -79,7 +79,7 @@ pub(super) struct ThreadTable {
     exited: Vec<ExitedThread>,
     /// Time of the next reading of threads' cpusets.
     next_recheck: Instant,
-    /// Thread after which that reading goes on.
+    /// Thread after which that reading continues.
     rechecked: ThreadId,
 }
 
@@ -91,16 +91,8 @@ impl ThreadTable {
             owners: BTreeMap::new(),
             exited: Vec::new(),
             next_recheck: now + RECHECK_EVERY,
-            rechecked: NOBODY,
+            rechecked: BEFORE_ALL,
         }
-    }
-
-    pub(super) fn trees(&self) -> &ProgramTrees {
-        &self.trees
-    }
-
-    pub(super) fn trees_mut(&mut self) -> &mut ProgramTrees {
-        &mut self.trees
     }
 
     pub(super) fn ids(&self) -> impl Iterator<Item = ThreadId> + '_ {
@@ -123,7 +115,7 @@ impl ThreadTable {
         self.threads.get(&id)
     }
 
-    /// State of a thread when it was last looked at; none where it is gone.
+    /// State of a thread when it was last looked at; `None` if it is gone.
     pub(super) fn observed_state(&self, id: ThreadId) -> Option<&ObservedState> {
         self.threads.get(&id).map(|thread| &thread.seen)
     }
@@ -146,6 +138,7 @@ impl ThreadTable {
     pub(super) fn usable_pus(&self) -> PuSet {
         let mut usable = PuSet::new();
         for thread in self.threads.values().filter(|thread| thread.managed) {
+            // Most threads have the same mask, and a union allocates.
             if !thread.original.is_subset(&usable) {
                 usable = usable.union(&thread.original);
             }
@@ -153,7 +146,7 @@ impl ThreadTable {
         usable
     }
 
-    /// The name of a thread; `?` where it is gone.
+    /// The name of a thread; `?` if it is gone.
     pub(super) fn name(&self, id: ThreadId) -> &str {
         self.get(id).map_or("?", |thread| &thread.name)
     }
@@ -173,6 +166,7 @@ impl ThreadTable {
 
     /// Forgets a thread that has exited, except for its last sample.
     pub(super) fn retire_thread(&mut self, id: ThreadId, sample: Sample) {
+        // The program now, because the tree may forget the process below.
         if let Some(thread) = self.threads.remove(&id) {
             let program = self.program_of(id.pid);
             self.exited.push(ExitedThread {
@@ -200,8 +194,8 @@ impl ThreadTable {
         }
     }
 
-    /// Notes that a thread is no longer managed, as somebody else has set its affinity; returns its
-    /// name, `?` where it is gone.
+    /// Notes that a thread is no longer managed, because another program has set its affinity; returns
+    /// its name, `?` if it is gone.
     pub(super) fn mark_released(&mut self, id: ThreadId) -> Arc<str> {
         let Some(thread) = self.threads.get_mut(&id) else {
             return "?".into();
@@ -264,7 +258,7 @@ impl ThreadTable {
         id.tid == id.pid && next.next().is_some_and(|(other, _)| other.pid == id.pid)
     }
 
-    /// The first thread of a process, where it is there.
+    /// The first thread of a process, if it is known.
     pub(super) fn leader_of(&self, pid: u32) -> Option<ThreadId> {
         let first = ThreadId {
             pid,
@@ -299,7 +293,7 @@ impl ThreadTable {
         let after = (Bound::Excluded(self.rechecked), Bound::Unbounded);
         let managed = self.threads.range(after).filter(|(_, t)| t.managed);
         let next: Vec<ThreadId> = managed.map(|(&id, _)| id).take(AT_A_TIME).collect();
-        self.rechecked = next.last().copied().unwrap_or(NOBODY);
+        self.rechecked = next.last().copied().unwrap_or(BEFORE_ALL);
         Some(next)
     }
 
@@ -332,6 +326,7 @@ impl ThreadTable {
         self.owners
             .retain(|program, _| programs.contains_key(program));
         for (program, pid) in programs {
+            // Read once per program, because it costs a file.
             if !self.owners.contains_key(&program) {
                 let users = ThreadUsers::from_process(root, program.0)
                     .or_else(|_| ThreadUsers::from_process(root, pid));

@@ -1,11 +1,11 @@
 //! Urgency of Consort's own thread, which must be on time although threads fill every PU.
 //!
-//! A fair scheduler lets a thread that wakes up wait for its share: with 16 busy threads on 2 PUs
-//! turns came after 60 ms instead of 4, with 1,000 after 6 s instead of 0.5 (Linux 6.18). And
-//! between the two writes of a nudge no other thread should run, since only then can a program see
-//! the mask. So Consort's own thread takes the first of these that it may:
+//! A fair scheduler lets a thread that wakes up wait for its share: with 16 busy threads on 2 PUs, turns
+//! came after 60 ms instead of 4 ms, with 1,000 threads after 6 s instead of 0.5 s (Linux 6.18). And
+//! between the two writes of a nudge no other thread should run, because it could see the narrow mask.
+//! So Consort's own thread takes the first of these that it is allowed to take:
 //!
-//! | what | who may |
+//! | urgency | allowed for |
 //! |---|---|
 //! | the lowest real-time priority (`sched(7)`, "SCHED_FIFO") | root, CAP_SYS_NICE, RLIMIT_RTPRIO |
 //! | the highest weight (nice -20) and a short slice | RLIMIT_NICE |
@@ -13,7 +13,7 @@
 //!
 //! The time for which real-time priority can keep others waiting is bounded by the pace, as turns
 //! take at most a fifth of one PU, and by the kernel, which keeps a twentieth of each second for
-//! others. Where that is switched off (`kernel.sched_rt_runtime_us` is -1) real-time priority is
+//! others. If that is switched off (`kernel.sched_rt_runtime_us` is -1) real-time priority is
 //! not taken. It is given up before waiting for others: for the command's end, and for restoration.
 //!
 //! Pitfall: it must be taken after the command was launched, and with `SCHED_FLAG_RESET_ON_FORK`,
@@ -41,10 +41,11 @@ impl Urgency {
     /// Takes as much as the caller may.
     pub(super) fn raise() -> Self {
         let before = attributes().ok();
+        // Without the kernel's bound, a bug in Consort could hold a PU for ever.
         let bounded = is_bounded(Path::new("/"));
         let ways = attribute_choices().into_iter().skip(usize::from(!bounded));
         let taken = ways.into_iter().find(|way| set(way).is_ok());
-        // Not an error: the report tells when quanta were late.
+        // Not an error: the report shows how late quanta were.
         if taken.is_none() {
             tracing::debug!("consort runs with the urgency that it was started with");
         }
@@ -85,8 +86,8 @@ fn attribute_choices() -> [libc::sched_attr; 3] {
     [real_time, fair(-20), fair(own)]
 }
 
-/// Returns true if the kernel keeps some time from real-time threads; where it does not tell, this
-/// is assumed, as it is the default.
+/// Returns true if the kernel keeps some time from real-time threads. If the setting cannot be read,
+/// its default is assumed.
 fn is_bounded(root: &Path) -> bool {
     let reported = std::fs::read_to_string(root.join("proc/sys/kernel/sched_rt_runtime_us"));
     reported.map_or(true, |text| text.trim() != "-1")
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn time_that_is_kept_from_real_time_threads_is_read() {
+    fn bound_on_real_time_threads_is_read() {
         let root = tempfile::tempdir().unwrap();
         let kernel = root.path().join("proc/sys/kernel");
         std::fs::create_dir_all(&kernel).unwrap();
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_is_given_back_and_not_inherited() {
+    fn urgency_is_given_up_and_not_inherited() {
         let checked = std::thread::spawn(|| {
             let before = of_this_thread();
             let mut urgency = Urgency::raise();

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
-/// Most warnings that are kept, and that are taken in within [`REFILL`]: a run of weeks with one
-/// for each thread must neither grow nor fill a log.
+/// Most warnings that are kept, and most that are accepted within [`REFILL`]: a run of weeks with one
+/// warning for each thread must neither grow nor fill a log.
 const MOST: usize = 100;
 /// Time in which room for [`MOST`] warnings comes back.
 const REFILL: Duration = Duration::from_secs(3600);
@@ -18,8 +18,8 @@ pub(super) struct Warnings {
     kept: BTreeSet<String>,
     /// The same, oldest first.
     order: VecDeque<String>,
-    /// Those that were taken in since the last were told.
-    untold: Vec<String>,
+    /// Warnings that came since the last report.
+    unreported: Vec<String>,
     /// Number of warnings that may be taken in now.
     room: f64,
     /// Time up to which room has come back.
@@ -35,7 +35,7 @@ impl Default for Warnings {
         Self {
             kept: BTreeSet::new(),
             order: VecDeque::new(),
-            untold: Vec::new(),
+            unreported: Vec::new(),
             room: MOST as f64,
             refilled: Instant::now(),
             dropped: 0,
@@ -61,12 +61,13 @@ impl Warnings {
             return;
         }
         self.room -= 1.0;
+        // The oldest makes room, so that a long run keeps the latest.
         if self.kept.len() == MOST
             && let Some(oldest) = self.order.pop_front()
         {
             self.kept.remove(&oldest);
         }
-        self.untold.push(text.clone());
+        self.unreported.push(text.clone());
         self.order.push_back(text.clone());
         self.kept.insert(text);
     }
@@ -78,18 +79,18 @@ impl Warnings {
         let came = MOST as f64 * passed.as_secs_f64() / REFILL.as_secs_f64();
         self.room = (self.room + came).min(MOST as f64);
         self.refilled = now;
-        let mut reported = std::mem::take(&mut self.untold);
+        let mut reported = std::mem::take(&mut self.unreported);
         if self.unmentioned > 0 && self.room >= 1.0 {
             self.room -= 1.0;
             let left_out = std::mem::take(&mut self.unmentioned);
             reported.push(format!(
-                "left out, as {MOST} an hour are told: {left_out} warnings"
+                "{left_out} warnings are not shown: there are more than {MOST} within an hour"
             ));
         }
         reported
     }
 
-    /// The latest warnings, with the number of those that were not taken in as the last.
+    /// The latest warnings; at the end, the number of warnings that were dropped.
     pub(super) fn into_vec(self) -> Vec<String> {
         let more = (self.dropped > 0).then(|| format!("{} further warnings", self.dropped));
         self.kept.into_iter().chain(more).collect()
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_warning_is_kept_once_and_a_flood_is_counted() {
+    fn repeated_warning_is_kept_once() {
         let mut warnings = Warnings::default();
         warnings.extend((0..MOST + 7).map(|n| format!("thread {n:03}")));
         warnings.insert("thread 000".to_owned());
@@ -125,13 +126,15 @@ mod tests {
     }
 
     #[test]
-    fn after_a_flood_there_is_room_again_for_the_latest() {
+    fn room_returns_after_a_flood() {
         let mut warnings = Warnings::default();
         let start = warnings.refilled;
         warnings.extend((0..MOST + 7).map(|n| format!("thread {n:03}")));
         assert_eq!(warnings.take_new(start).len(), MOST);
         warnings.insert("too soon".to_owned());
-        let left_out = |number| format!("left out, as 100 an hour are told: {number} warnings");
+        let left_out = |number| {
+            format!("{number} warnings are not shown: there are more than 100 within an hour")
+        };
         assert_eq!(warnings.take_new(start + REFILL / 50), [left_out(8)]);
         warnings.extend(["one", "two"].map(str::to_owned));
         let reported = warnings.take_new(start + 100 * REFILL);
@@ -146,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_is_told_once_and_all_at_the_end() {
+    fn new_warnings_are_taken_once() {
         let mut warnings = Warnings::default();
         warnings.extend(["late".to_owned(), "alone".to_owned(), "late".to_owned()]);
         let now = warnings.refilled;

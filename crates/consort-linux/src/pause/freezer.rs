@@ -113,6 +113,7 @@ impl FreezerCgroup {
         if !self.dir().try_exists()? {
             return Ok(());
         }
+        // Thawed first, so that nothing stays paused even if a move fails.
         self.thaw()?;
         for _ in 0..MOST_MOVES {
             if self.move_all_back(root)? == 0 {

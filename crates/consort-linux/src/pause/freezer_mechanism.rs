@@ -64,6 +64,7 @@ impl FreezerMechanism {
         if !self.cgroups.contains(&cgroup) {
             // Journalled before it exists, so that the guardian finds every cgroup that was made.
             journal.record_ahead(&[JournalRecord::Freezer(cgroup.clone())])?;
+            // Known even if it cannot be made, so that it is removed in the end.
             self.cgroups.insert(cgroup.clone());
             let created = cgroup.create();
             created.map_err(|e| hold_error("make", &cgroup, &e))?;

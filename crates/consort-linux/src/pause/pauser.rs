@@ -1,9 +1,8 @@
 //! The paused programs, each with the mechanism that holds it.
 
-use super::detect::mechanisms;
 use super::freezer_mechanism::FreezerMechanism;
 use super::signals::StopSignalMechanism;
-use super::{HoldError, PauseError, PauseJournal, PauseKind, PauseMechanism};
+use super::{HoldError, PauseError, PauseJournal, PauseKind, PauseMechanism, mechanisms};
 use crate::cgroup::CgroupVersion;
 use crate::enact::Enactor;
 use crate::proc::{ProcError, ProgramProcesses, read_process_tree, read_processes};
@@ -38,7 +37,7 @@ pub struct PauseOutcome {
 }
 
 /// A constructor of mechanisms, of the host's root, the kind, the program and the run's id.
-type MechanismConstructor =
+pub(super) type MechanismConstructor =
     Box<dyn Fn(&Path, PauseKind, ProgramId, &str) -> Box<dyn PauseMechanism> + Send>;
 
 /// Pauses programs and resumes them.
@@ -74,7 +73,11 @@ impl Pauser {
         Self::with_constructor(root, kinds, Box::new(make_mechanism))
     }
 
-    fn with_constructor(root: &Path, kinds: Vec<PauseKind>, make: MechanismConstructor) -> Self {
+    pub(super) fn with_constructor(
+        root: &Path,
+        kinds: Vec<PauseKind>,
+        make: MechanismConstructor,
+    ) -> Self {
         Self {
             root: root.to_owned(),
             kinds,
@@ -144,7 +147,7 @@ impl Pauser {
         &self.kinds
     }
 
-    fn pause_in_journal(
+    pub(super) fn pause_in_journal(
         &mut self,
         journal: &mut dyn PauseJournal,
         program: ProgramId,
@@ -190,6 +193,7 @@ impl Pauser {
                 patient: true,
                 looked: None,
             };
+            // Kept even after an error, so that what was done so far can be undone.
             let outcome = held.pause(&self.root, journal, pids);
             self.programs.insert(program, held);
             match outcome {
@@ -207,7 +211,7 @@ impl Pauser {
         Err(PauseError::NoWay { program, reasons })
     }
 
-    fn undo(
+    pub(super) fn undo(
         &mut self,
         journal: &mut dyn PauseJournal,
         program: ProgramId,
@@ -225,7 +229,7 @@ impl Pauser {
         restored.map_err(|why| PauseError::Stuck { program, why })
     }
 
-    fn resume_in_journal(
+    pub(super) fn resume_in_journal(
         &mut self,
         journal: &mut dyn PauseJournal,
         program: ProgramId,
@@ -271,6 +275,7 @@ impl PausedProgram {
         let begun = Instant::now();
         let limit = if self.patient { LIMIT } else { SHORT_LIMIT };
         let mut wait = FIRST_WAIT;
+        // Polled with growing waits: neither mechanism reports the standstill by itself.
         while !self.mechanism.is_still() {
             if begun.elapsed() >= limit {
                 return false;
@@ -314,7 +319,3 @@ fn make_mechanism(
     };
     Box::new(FreezerMechanism::new(root, version, program, run))
 }
-
-#[cfg(test)]
-#[path = "pauser_tests.rs"]
-mod tests;

@@ -93,6 +93,7 @@ impl PauseMechanism for StopSignalMechanism {
         }
         let record = |&(pid, start_ticks): &(u32, u64)| JournalRecord::Paused { pid, start_ticks };
         journal.record_ahead(&running.iter().map(record).collect::<Vec<_>>())?;
+        // Before the first signal, so that an error leaves no stopped process unknown.
         self.ours.extend(running.iter().copied());
         for (stopped, &(pid, start_ticks)) in running.iter().enumerate() {
             if let Err(error) = self.stop(pid, start_ticks) {

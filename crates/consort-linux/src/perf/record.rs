@@ -239,7 +239,7 @@ impl PerfRecord {
         })
     }
 
-    /// Time at which the record was written, `CLOCK_MONOTONIC`, ns, for those that are kept in
+    /// Time at which the record was written, `CLOCK_MONOTONIC`, ns, for records that are kept in
     /// order.
     pub fn time_ns(&self) -> Option<u64> {
         match self {
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn names_end_at_their_zero_and_tell_execs() {
+    fn names_end_at_zero_and_show_execs() {
         let mut body = words(&[10, 11]);
         body.extend(b"a) b\n\0\0\0");
         body.extend(trailer());

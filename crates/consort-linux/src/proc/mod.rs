@@ -9,22 +9,19 @@
 mod handle;
 mod list;
 mod stat;
-mod status;
-
-#[cfg(test)]
-pub(crate) use list::tests::process;
-#[cfg(test)]
-pub(crate) use stat::tests::line_of;
 
 pub(crate) use handle::{ProcessHandle, continue_process};
+#[cfg(test)]
+pub(crate) use list::tests::process;
 pub(crate) use list::{
-    ProgramProcesses, latest_number, numbers_in, parent_of, read_process, read_process_tree,
-    read_processes, read_stat, thread_dir, unless_gone,
+    ProcStatus, ProgramProcesses, ThreadUsers, latest_number, name_of, numbers_in, parent_of,
+    read_process, read_process_tree, read_processes, read_stat, thread_dir, unless_gone,
 };
 pub use list::{process_tree, threads_of};
+#[cfg(test)]
+pub(crate) use stat::tests::line_of;
 pub use stat::{RunState, Stat, StatError};
 pub(crate) use stat::{STAT_BYTES, read_open};
-pub(crate) use status::{ProcStatus, ThreadUsers, name_of};
 
 use nix::errno::Errno;
 use nix::time::{ClockId, clock_gettime};

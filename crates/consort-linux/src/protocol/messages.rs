@@ -20,7 +20,7 @@
 //! change, so that each member could lead on by them. The end of the connection ends the membership,
 //! for either side.
 
-use super::line::{Language, LineError, MAX_LINE_BYTES, parse_line, write_line};
+use super::connection::{Language, LineError, MAX_LINE_BYTES, parse_line, write_line};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;

@@ -7,7 +7,6 @@ use nix::errno::Errno;
 use nix::unistd::Uid;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -179,7 +178,7 @@ impl CodeReader {
         list.into_iter().collect()
     }
 
-    /// Reads pages of `len` bytes, `None` for each that cannot be read now. All are asked for before
+    /// Reads pages of `len` bytes, `None` for each that cannot be read now. All are requested before
     /// the first answer is waited for, because each wait is for two switches of programs.
     pub(crate) fn read_pages(&mut self, pages: &[PageAddress], len: usize) -> Vec<Option<Vec<u8>>> {
         let mut read = vec![None; pages.len()];
@@ -336,7 +335,7 @@ impl CodeReader {
         Some(process.ok()?.uid())
     }
 
-    /// Asks for bytes for a process, and waits a little; `None` if they do not come.
+    /// Requests bytes for a process, and waits a little; `None` if they do not come.
     fn request_bytes(
         &mut self,
         pid: u32,
@@ -401,17 +400,13 @@ impl CodeReader {
         match Helper::start()? {
             Ok(helper) => Some(helper),
             Err(error) => {
-                self.warn_of_start(&error);
+                self.warn(format!(
+                    "code of programs cannot be read: the reading process cannot be started: {error}; \
+                     raise the limit of processes or of memory"
+                ));
                 None
             }
         }
-    }
-
-    fn warn_of_start(&mut self, error: &io::Error) {
-        self.warn(format!(
-            "code of programs cannot be read: the reading process cannot be started: {error}; \
-             raise the limit of processes or of memory"
-        ));
     }
 
     /// Takes the answers to requests of earlier rounds, and gives the first one up once it is too old.
@@ -454,20 +449,17 @@ impl CodeReader {
                     let requested = desk.requested.pop_front();
                     self.abandon_helper(desk);
                     if let Some(requested) = requested.filter(|_| is_up) {
-                        self.mark_unreadable(requested.target, now);
+                        if self.unreadable.len() >= MAX_UNREADABLE {
+                            self.unreadable.clear();
+                        }
+                        self.unreadable
+                            .insert(requested.target, now + LEFT_ALONE_FOR);
                         self.blame(&requested, now);
                     }
                 }
             }
         }
         answer
-    }
-
-    fn mark_unreadable(&mut self, target: ReadTarget, now: Instant) {
-        if self.unreadable.len() >= MAX_UNREADABLE {
-            self.unreadable.clear();
-        }
-        self.unreadable.insert(target, now + LEFT_ALONE_FOR);
     }
 
     /// Kills the helper of a desk; it ends when it can.

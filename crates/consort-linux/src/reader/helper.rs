@@ -75,7 +75,7 @@ impl Helper {
                 .arg0("consort-reader")
                 .args(words)
                 .env_remove(RUN_MARKER)
-                // Whatever a dying helper may say goes to a socket that nobody reads as text; not
+                // What a dying helper may print goes to a socket that is not read as text; not
                 // every user may open /dev/null.
                 .stderr(Stdio::from(theirs.try_clone()?))
                 .stdout(Stdio::from(theirs.try_clone()?))
@@ -104,7 +104,7 @@ impl Helper {
         sendmsg::<()>(self.socket.as_raw_fd(), &parts, rights, flags, None).map(drop)
     }
 
-    /// Waits up to `time` for a packet, and takes in those that are there, up to the end of a reply.
+    /// Waits up to `time` for a packet, and reads the packets that have come, up to the end of a reply.
     pub(super) fn receive_reply(&mut self, time: Duration) -> ReplyProgress {
         let mut may_wait = !time.is_zero();
         loop {

@@ -1,6 +1,6 @@
 //! Reading of other programs' memory and files, in a process that may be abandoned.
 //!
-//! A read of another program's memory faults its page in, and whoever serves the page may never do
+//! A read of another program's memory faults its page in, and the program that serves the page may never do
 //! so: a file system of a user (FUSE), a dead server (NFS), a userfaultfd. Opening a file and
 //! reading it wait for the same servers, and the list of mappings waits for a lock that such a fault
 //! may hold. The kernel does not interrupt these waits, and a *thread* in one would keep Consort
@@ -22,17 +22,14 @@
 
 mod client;
 mod helper;
-mod opening;
 mod request;
 mod serve;
 
-pub use helper::use_helper;
-pub use serve::reader_main;
-
 pub(crate) use client::CodeReader;
 pub(crate) use helper::cpu_ns;
-pub(crate) use request::FileRef;
-pub(crate) use request::PageAddress;
+pub use helper::use_helper;
+pub(crate) use request::{FileRef, PageAddress};
+pub use serve::reader_main;
 
 /// CPU time of all helpers so far, s.
 #[must_use]

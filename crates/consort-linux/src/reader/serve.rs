@@ -1,16 +1,18 @@
 //! The reading itself, and the process that does it.
 
-use super::opening::{changed_ns, open};
 use super::request::{FileRef, PACKET_BYTES, PART_BYTES, Packet, ReadRequest, ReplyPart};
 use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::libc;
+use nix::libc::{O_CLOEXEC, O_DIRECTORY, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_PATH};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, RecvMsg, SockaddrStorage, recvmsg, send};
+use nix::sys::stat::{major, minor};
 use nix::time::{ClockId, clock_gettime};
-use std::fs::File;
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufRead, BufReader, IoSliceMut, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -30,7 +32,7 @@ pub(super) struct ReadServer {
     root: PathBuf,
     round: u64,
     /// Files that were opened in this round: programs that live for milliseconds, such as those of
-    /// a build, leave samples of which each wants another page of the same file.
+    /// a build, leave samples that each need another page of the same file.
     open: Vec<(FileRef, File)>,
 }
 
@@ -43,7 +45,7 @@ impl ReadServer {
         }
     }
 
-    /// The bytes that a request asks for; empty if they cannot be read. `memory` is the file that
+    /// The requested bytes; empty if they cannot be read. `memory` is the file that
     /// came with the request.
     pub(super) fn answer(&mut self, packet: &Packet, memory: Option<&File>) -> Vec<u8> {
         if packet.round != self.round {
@@ -51,31 +53,27 @@ impl ReadServer {
             self.open.clear();
         }
         let answer = match &packet.request {
-            ReadRequest::Maps { pid } => self.read_mappings(*pid),
+            ReadRequest::Maps { pid } => {
+                let list = File::open(self.root.join(format!("proc/{pid}/maps"))).ok();
+                list.map(|list| lines_of_code(BufReader::new(list.take(MAX_MAPS_BYTES))))
+            }
             ReadRequest::Memory { start, len } => memory.and_then(|memory| {
                 let mut bytes = vec![0; *len];
                 memory.read_exact_at(&mut bytes, *start).ok()?;
                 Some(bytes)
             }),
-            ReadRequest::Code { file, offset, len } => self.read_code(file, *offset, *len),
+            ReadRequest::Code { file, offset, len } => self.open_cached(file).and_then(|file| {
+                let mut bytes = vec![0; *len];
+                let read = file.read_at(&mut bytes, *offset).ok()?;
+                // The last piece of a file may be short.
+                bytes.truncate(read);
+                Some(bytes)
+            }),
             ReadRequest::Change { file } => {
                 changed_ns(&self.root, file).map(|ns| ns.to_ne_bytes().to_vec())
             }
         };
         answer.unwrap_or_default()
-    }
-
-    fn read_mappings(&self, pid: u32) -> Option<Vec<u8>> {
-        let list = File::open(self.root.join(format!("proc/{pid}/maps"))).ok()?;
-        Some(lines_of_code(BufReader::new(list.take(MAX_MAPS_BYTES))))
-    }
-
-    /// A piece of a file; the last one may be short.
-    fn read_code(&mut self, file: &FileRef, offset: u64, len: usize) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; len];
-        let read = self.open_cached(file)?.read_at(&mut bytes, offset).ok()?;
-        bytes.truncate(read);
-        Some(bytes)
     }
 
     fn open_cached(&mut self, file: &FileRef) -> Option<&File> {
@@ -214,6 +212,71 @@ fn reply(socket: &impl AsRawFd, mut answer: &[u8]) -> nix::Result<()> {
     }
 }
 
+// A managed program has given the path of the file behind a mapping, and may have put anything there
+// since. Opening a FIFO waits for its other end, opening a device may do anything, and a link leads
+// wherever its owner likes. So the path is resolved without opening the file that it names
+// (`O_PATH`, `open(2)`), and only a file that is proven to be the regular one that was mapped is
+// opened, through the descriptor that the proof is about. Directories on the way may be links:
+// only the file counts.
+//
+// The path is that of the mapping program, in its root and mount namespace (`chroot(2)`,
+// containers). So it is tried below the caller's root and below `/proc/PID/root` of the process and
+// of its ancestors, which mostly have the same root: a process of a build has ended by the time its
+// records are read, and the shell that started it has not.
+
+/// Opens a mapped file for reading; `None` if there is none, or something else in its place.
+pub(super) fn open(root: &Path, file: &FileRef) -> Option<File> {
+    let found = roots(root, file).find_map(|below| {
+        let path = below.join(file.path.trim_start_matches('/'));
+        let found = open_with_flags(&path, O_PATH | O_NOFOLLOW | O_CLOEXEC)?;
+        is_mapped_file(&found.metadata().ok()?, file).then_some(found)
+    })?;
+    let found = format!("/proc/self/fd/{}", found.as_raw_fd());
+    // Non-blocking, so as not to wait for a process that holds a lease on the file.
+    open_with_flags(Path::new(&found), O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+}
+
+/// Time of change of a mapped file, ns since 1970. No mount is entered on the way: the look-up is
+/// for file systems of the host, and a program may have mounted one of its own there.
+pub(super) fn changed_ns(root: &Path, file: &FileRef) -> Option<u64> {
+    let how = OpenHow::new()
+        .flags(OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC)
+        .resolve(ResolveFlag::RESOLVE_NO_XDEV);
+    let path = file.path.trim_start_matches('/');
+    roots(root, file).find_map(|below| {
+        let below = open_with_flags(&below, O_PATH | O_DIRECTORY | O_CLOEXEC)?;
+        let found = File::from(openat2(&below, path, how).ok()?);
+        let found = found.metadata().ok()?;
+        let at_ns = i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec());
+        is_mapped_file(&found, file).then(|| u64::try_from(at_ns).ok())?
+    })
+}
+
+/// Folders that the path may be meant below.
+fn roots(root: &Path, file: &FileRef) -> impl Iterator<Item = PathBuf> {
+    let of_processes = file.seen_by.iter();
+    let of_processes = of_processes.map(|pid| root.join(format!("proc/{pid}/root")));
+    std::iter::once(root.to_owned()).chain(of_processes)
+}
+
+fn open_with_flags(path: &Path, flags: i32) -> Option<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(flags).open(path).ok()
+}
+
+/// Returns true if this is the regular file that was mapped.
+fn is_mapped_file(found: &Metadata, file: &FileRef) -> bool {
+    found.is_file() && found.ino() == file.inode && is_same_device(found.dev(), file.device)
+}
+
+/// Returns true if a file of device `found` may be one of `mapped`. Major number 0 is for file
+/// systems without a device; some of them (btrfs, overlayfs) give a file another number than its
+/// mapping, so there only the inode is compared.
+fn is_same_device(found: u64, mapped: (u32, u32)) -> bool {
+    let found = (major(found), minor(found));
+    found.0 == 0 || mapped.0 == 0 || found == (u64::from(mapped.0), u64::from(mapped.1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn few_files_are_open_at_a_time_and_each_gives_its_own_code() {
+    fn few_files_are_open_at_a_time() {
         let root = tempfile::tempdir().unwrap();
         let mut server = ReadServer::new(root.path());
         for file in (0..2 * MAX_OPEN).chain(0..2 * MAX_OPEN) {
@@ -264,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn only_code_of_files_and_the_vdso_is_listed() {
+    fn only_file_code_and_vdso_are_listed() {
         let list = "\
 55d0-55e0 r--p 00000000 fe:00 12                         /bin/a b
 55e0-55f0 r-xp 00001000 fe:00 12                         /bin/a b
@@ -292,5 +355,82 @@ mod tests {
         assert_eq!(server.answer(&packet, Some(&memory)), word);
         packet.request = ReadRequest::Memory { start: 8, len: 4 };
         assert!(server.answer(&packet, Some(&memory)).is_empty());
+    }
+}
+
+#[cfg(test)]
+mod opening_tests {
+    use super::*;
+    use std::fs;
+    use std::io::Read;
+    use std::os::unix::fs::symlink;
+
+    /// The file `path` below `root`, as if it were mapped.
+    fn mapped(root: &Path, path: &str) -> FileRef {
+        let file = fs::metadata(root.join(path)).unwrap();
+        FileRef {
+            path: format!("/{path}"),
+            device: (major(file.dev()) as u32, minor(file.dev()) as u32),
+            inode: file.ino(),
+            seen_by: vec![7, 8],
+        }
+    }
+
+    #[test]
+    fn file_behind_linked_directories_is_opened() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("usr")).unwrap();
+        symlink("usr", root.path().join("lib")).unwrap();
+        fs::write(root.path().join("usr/code"), "code").unwrap();
+        for path in ["usr/code", "lib/code"] {
+            let mut text = String::new();
+            let mut file = open(root.path(), &mapped(root.path(), path)).unwrap();
+            file.read_to_string(&mut text).unwrap();
+            assert_eq!(text, "code");
+        }
+    }
+
+    #[test]
+    fn another_inode_is_another_file() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("code"), "code").unwrap();
+        let mut file = mapped(root.path(), "code");
+        file.inode += 1;
+        assert!(open(root.path(), &file).is_none());
+        assert!(changed_ns(root.path(), &file).is_none());
+    }
+
+    #[test]
+    fn path_below_root_of_ancestor_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        let other = root.path().join("other");
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("code"), "code").unwrap();
+        fs::write(root.path().join("code"), "elsewhere").unwrap();
+        fs::create_dir_all(root.path().join("proc/8")).unwrap();
+        symlink("/gone", root.path().join("proc/7")).unwrap();
+        symlink(&other, root.path().join("proc/8/root")).unwrap();
+        let file = mapped(&other, "code");
+        assert!(changed_ns(root.path(), &file).is_some());
+        let mut text = String::new();
+        let mut found = open(root.path(), &file).unwrap();
+        found.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "code");
+    }
+
+    #[test]
+    fn change_time_is_read_without_entering_mounts() {
+        let elsewhere = mapped(Path::new("/"), "proc/version");
+        assert_eq!(changed_ns(Path::new("/"), &elsewhere), None);
+        let there = mapped(Path::new("/proc"), "version");
+        assert!(changed_ns(Path::new("/proc"), &there).is_some());
+    }
+
+    #[test]
+    fn devices_are_compared_where_both_are_given() {
+        let on_disk = nix::sys::stat::makedev(8, 1);
+        assert!(is_same_device(on_disk, (8, 1)) && is_same_device(on_disk, (0, 37)));
+        assert!(!is_same_device(on_disk, (8, 2)) && !is_same_device(on_disk, (9, 1)));
+        assert!(is_same_device(nix::sys::stat::makedev(0, 40), (0, 41)));
     }
 }

@@ -1,15 +1,12 @@
 //! Opening of a sampler's events: for a program that is about to start, and for processes that run
 //! already.
 
+use super::budget::{EventDuty, SamplerAccount, Thinning};
 use super::config::{SamplerConfig, SamplingScope};
-use super::duty::EventDuty;
-use super::feed::{RecordBatch, RingFeed};
-use super::host::HostFeeds;
+use super::feed::{HostFeeds, RecordBatch, RingFeed};
 use super::sampler::{RingFeeds, Sampler, SamplerError, StartBurst, monotonic_ns};
-use super::sampler_account::SamplerAccount;
-use super::thinning::Thinning;
 use crate::discovery::{process_tree, threads_of};
-use crate::perf::attr::FollowMode;
+use crate::perf::FollowMode;
 use crate::perf::record::PerfRecord;
 use crate::perf::{PerfError, PerfTarget, page_bytes};
 use consort_core::{PuId, PuSet};
@@ -33,10 +30,7 @@ impl Sampler {
         pus: &PuSet,
         config: SamplerConfig,
     ) -> Result<Self, SamplerError> {
-        if pus.is_empty() {
-            return Err(SamplerError::NoPus);
-        }
-        let mut sampler = Self::empty(config, pus);
+        let mut sampler = Self::without_trees(pus, config)?;
         sampler.trees.insert(pid);
         let from_exec = FollowMode::OffspringFromExec;
         match &mut sampler.feeds {
@@ -75,11 +69,8 @@ impl Sampler {
         pus: &PuSet,
         config: SamplerConfig,
     ) -> Result<Self, SamplerError> {
-        if pus.is_empty() {
-            return Err(SamplerError::NoPus);
-        }
+        let mut sampler = Self::without_trees(pus, config)?;
         let tids = list(root, pid)?;
-        let mut sampler = Self::empty(config, pus);
         if let RingFeeds::Host(_) = sampler.feeds {
             sampler.admit(pid, pid);
             return Ok(sampler);
@@ -105,10 +96,7 @@ impl Sampler {
         pus: &PuSet,
         config: SamplerConfig,
     ) -> Result<Self, SamplerError> {
-        if pus.is_empty() {
-            return Err(SamplerError::NoPus);
-        }
-        let mut sampler = Self::empty(config, pus);
+        let mut sampler = Self::without_trees(pus, config)?;
         sampler.join_tree(root, pid, pus)?;
         Ok(sampler)
     }
@@ -118,10 +106,32 @@ impl Sampler {
     /// # Errors
     /// [`SamplerError::NoPus`].
     pub fn without_trees(pus: &PuSet, config: SamplerConfig) -> Result<Self, SamplerError> {
-        match pus.is_empty() {
-            true => Err(SamplerError::NoPus),
-            false => Ok(Self::empty(config, pus)),
+        if pus.is_empty() {
+            return Err(SamplerError::NoPus);
         }
+        let full = config;
+        let config = full.with_watch_rates();
+        let host_wide = config.reach == SamplingScope::Host && pus.len() <= config.fd_budget;
+        let host = host_wide.then(|| HostFeeds::open(pus, &config));
+        let inherited = pus.len() <= MAX_INHERITED_PUS.min(config.fd_budget);
+        Ok(Self {
+            config,
+            full,
+            feeds: match (host, inherited) {
+                (Some(Ok(host)), _) => RingFeeds::Host(host),
+                (_, true) => RingFeeds::Inherited(Vec::new()),
+                (_, false) => RingFeeds::PerThread(BTreeMap::new()),
+            },
+            burst: None,
+            thinning: Thinning::new(config.max_samples_per_s),
+            upkeep: SamplerAccount::default(),
+            held: RecordBatch::default(),
+            spare: Vec::new(),
+            tree: 0,
+            trees: BTreeSet::new(),
+            duty: None,
+            is_open: true,
+        })
     }
 
     /// Opens events on threads only as long as they cost little; call [`Sampler::apply_duty`] often.
@@ -180,33 +190,6 @@ impl Sampler {
         self.feeds
             .own_feeds_mut()
             .for_each(|feed| feed.remove_tree(pid));
-    }
-
-    /// A sampler that samples nothing yet, of the kind that is allowed and suits this number of PUs.
-    fn empty(config: SamplerConfig, pus: &PuSet) -> Self {
-        let full = config;
-        let config = full.with_watch_rates();
-        let host_wide = config.reach == SamplingScope::Host && pus.len() <= config.fd_budget;
-        let host = host_wide.then(|| HostFeeds::open(pus, &config));
-        let inherited = pus.len() <= MAX_INHERITED_PUS.min(config.fd_budget);
-        Self {
-            config,
-            full,
-            feeds: match (host, inherited) {
-                (Some(Ok(host)), _) => RingFeeds::Host(host),
-                (_, true) => RingFeeds::Inherited(Vec::new()),
-                (_, false) => RingFeeds::PerThread(BTreeMap::new()),
-            },
-            burst: None,
-            thinning: Thinning::new(config.max_samples_per_s),
-            upkeep: SamplerAccount::default(),
-            held: RecordBatch::default(),
-            spare: Vec::new(),
-            tree: 0,
-            trees: BTreeSet::new(),
-            duty: None,
-            is_open: true,
-        }
     }
 
     /// Opens the thread's events on every PU, each into that PU's ring.

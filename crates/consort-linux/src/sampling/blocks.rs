@@ -161,7 +161,11 @@ impl BlockCache {
             bytes: window.bytes,
         };
         let block = match known {
-            Some(known) if known.is_from(&origin) => known.block,
+            // The same bytes were decoded in an earlier round.
+            Some(CachedBlock {
+                block,
+                lasts: BlockValidity::Round(_, from),
+            }) if *from == origin => block,
             _ => origin.block(place.address),
         };
         let lasts = match changeable {
@@ -178,10 +182,6 @@ impl CachedBlock {
             BlockValidity::UntilMapped => true,
             BlockValidity::Round(round, _) | BlockValidity::Unread(round) => round == now,
         }
-    }
-
-    fn is_from(&self, code: &BlockSource) -> bool {
-        matches!(&self.lasts, BlockValidity::Round(_, origin) if **origin == *code)
     }
 }
 

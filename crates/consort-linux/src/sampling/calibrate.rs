@@ -1,4 +1,5 @@
-//! Measurement of the CPU time that one sample takes on this host.
+//! Measurement of the CPU time that one sample takes on this host, and of what events cost when threads
+//! are switched and cloned.
 //!
 //! A sample is a timer interrupt. On bare metal that is a microsecond or two; in
 //! a virtual machine setting the timer and taking the interrupt leave the guest
@@ -6,16 +7,20 @@
 //! So the rate that keeps within a share of the CPU time differs by ten between
 //! hosts, and is measured rather than assumed.
 
+use super::budget::Thinning;
 use super::config::SamplerConfig;
 use super::feed::{RecordBatch, RingFeed};
-use super::switching::{clone_cost_ns, switch_cost_ns};
-use super::thinning::Thinning;
-use crate::perf::attr::FollowMode;
+use crate::perf::FollowMode;
 use crate::perf::{PerfError, PerfTarget, max_sample_rate_hz};
 use consort_core::{PuId, PuSet};
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
 use std::hint::black_box;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 /// Share of the managed threads' CPU time that samples may take, of the one percent that all of
@@ -26,7 +31,7 @@ const SAMPLES_SHARE: f64 = 0.0035;
 const MIN_RATE_HZ: u64 = 97;
 /// Rate at which the cost is measured, where the host permits it; prime.
 const TRIAL_HZ: u64 = 19_997;
-/// Number of slices with and without sampling each, in turn. The fastest of each counts, since
+/// Number of trials with and without events each, in turn. The fastest of each counts, since
 /// disturbances only ever add.
 const TRIALS: usize = 4;
 /// CPU time of a slice, about.
@@ -52,7 +57,11 @@ pub fn sample_cost_ns(root: &Path) -> Result<u64, PerfError> {
     let mut sampled = Duration::MAX;
     for _ in 0..TRIALS {
         plain = plain.min(run_slice(steps));
-        sampled = sampled.min(run_sampled_slice(steps, rate_hz)?);
+        let own = PerfTarget::Thread { tid: 0 };
+        let mut feed = RingFeed::open(own, FollowMode::Thread, rate_hz, RING_BYTES, 0)?;
+        sampled = sampled.min(run_slice(steps));
+        // Emptied after the measurement, so that reading the ring is not measured.
+        feed.drain(&mut RecordBatch::default(), &mut Thinning::new(u64::MAX));
     }
     let extra_ns = sampled.saturating_sub(plain).as_nanos() as f64;
     let samples = sampled.as_secs_f64() * rate_hz as f64;
@@ -108,26 +117,126 @@ fn steps() -> u64 {
     PROBE_STEPS * fitting.clamp(1, MAX_PROBES) as u64
 }
 
-fn run_sampled_slice(steps: u64, rate_hz: u64) -> Result<Duration, PerfError> {
-    let own = PerfTarget::Thread { tid: 0 };
-    let mut feed = RingFeed::open(own, FollowMode::Thread, rate_hz, RING_BYTES, 0)?;
-    let time = run_slice(steps);
-    feed.drain(&mut RecordBatch::default(), &mut Thinning::new(u64::MAX));
-    Ok(time)
-}
-
 fn run_slice(steps: u64) -> Duration {
-    let start = cpu_time();
+    let start = cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID);
     let step = |sum: u64, n| black_box(sum.wrapping_mul(31).wrapping_add(n));
     black_box((0..steps).fold(1, step));
-    cpu_time().saturating_sub(start)
+    cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID).saturating_sub(start)
 }
 
-/// CPU time of the calling thread; unlike the time of day it stands still while
-/// the thread is preempted.
-fn cpu_time() -> Duration {
-    let now = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
-    now.map_or(Duration::ZERO, Duration::from)
+// An event on a thread is taken off and put on at each switch, and cloned with the thread. In a
+// virtual machine that takes up to 14 microseconds, as the timer is set anew each time.
+
+/// Number of bytes that two threads send each other in a trial.
+const ROUNDS: u32 = 60;
+/// Number of switches per round: one to each thread.
+const SWITCHES: u32 = 2;
+/// Number of threads that a trial starts.
+const CLONES: u32 = 12;
+/// CPU time that the events which `open` opens on the calling thread add to a switch, ns.
+///
+/// # Errors
+/// When the events cannot be opened.
+pub(crate) fn switch_cost_ns<E>(
+    open: impl Fn() -> Result<E, PerfError> + Sync,
+) -> Result<u64, PerfError> {
+    open()?;
+    let extra = extra_cpu_time(|with| exchange(with.then_some(&open)));
+    Ok(nanos_per(extra, ROUNDS * SWITCHES))
+}
+
+/// CPU time that the inherited events which `open` opens on the calling thread add to the start and
+/// the end of a thread, ns.
+///
+/// # Errors
+/// When the events cannot be opened.
+pub(crate) fn clone_cost_ns<E>(
+    open: impl Fn() -> Result<E, PerfError> + Sync,
+) -> Result<u64, PerfError> {
+    open()?;
+    let extra = extra_cpu_time(|with| start_threads(with.then_some(&open)));
+    Ok(nanos_per(extra, CLONES))
+}
+
+/// CPU time that events add to a trial.
+fn extra_cpu_time(trial: impl Fn(bool) -> Duration) -> Duration {
+    let mut fastest = [Duration::MAX; 2];
+    for _ in 0..TRIALS {
+        for (with, least) in [false, true].into_iter().zip(&mut fastest) {
+            *least = trial(with).min(*least);
+        }
+    }
+    fastest[1].saturating_sub(fastest[0])
+}
+
+fn nanos_per(time: Duration, count: u32) -> u64 {
+    u64::try_from((time / count).as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// CPU time of two threads on one PU that wake each other in turn.
+fn exchange<E>(open: Option<&(impl Fn() -> Result<E, PerfError> + Sync)>) -> Duration {
+    let Ok((one, other)) = UnixStream::pair() else {
+        return Duration::MAX;
+    };
+    let pu = nix::sched::sched_getcpu().ok();
+    let side = |mut stream: UnixStream, is_first: bool| {
+        move || {
+            let mut mask = CpuSet::new();
+            if pu.is_some_and(|pu| mask.set(pu).is_ok()) {
+                // If the kernel refuses, fewer switches are measured.
+                let _ = sched_setaffinity(Pid::from_raw(0), &mask);
+            }
+            // Held to the end of the exchange.
+            let _events = open.map(|open| open().ok());
+            let mut byte = [0];
+            // One byte each way, so that both have their events before either is measured.
+            let mut pass = |rounds| {
+                for _ in 0..rounds {
+                    let is_done = match is_first {
+                        true => stream
+                            .write_all(&byte)
+                            .and_then(|()| stream.read_exact(&mut byte)),
+                        false => stream
+                            .read_exact(&mut byte)
+                            .and_then(|()| stream.write_all(&byte)),
+                    };
+                    if is_done.is_err() {
+                        return;
+                    }
+                }
+            };
+            pass(1);
+            let before = cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID);
+            pass(ROUNDS);
+            cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID).saturating_sub(before)
+        }
+    };
+    thread::scope(|scope| {
+        let sides = [(one, true), (other, false)];
+        let threads = sides.map(|(stream, is_first)| scope.spawn(side(stream, is_first)));
+        threads.into_iter().filter_map(|t| t.join().ok()).sum()
+    })
+}
+
+/// CPU time of a thread and of the threads that it starts one after the other.
+fn start_threads<E>(open: Option<&(impl Fn() -> Result<E, PerfError> + Sync)>) -> Duration {
+    let starter = || {
+        let _events = open.map(|open| open().ok());
+        let before = cpu_time(ClockId::CLOCK_PROCESS_CPUTIME_ID);
+        for _ in 0..CLONES {
+            // A thread that cannot be started costs nothing.
+            let _ = thread::Builder::new()
+                .spawn(|| ())
+                .map(thread::JoinHandle::join);
+        }
+        cpu_time(ClockId::CLOCK_PROCESS_CPUTIME_ID).saturating_sub(before)
+    };
+    thread::scope(|scope| scope.spawn(starter).join().unwrap_or(Duration::MAX))
+}
+
+/// CPU time, which stands still while the thread is preempted, unlike the time of day.
+fn cpu_time(clock: ClockId) -> Duration {
+    clock_gettime(clock).map_or(Duration::ZERO, Duration::from)
 }
 
 #[cfg(test)]
@@ -159,5 +268,24 @@ mod tests {
             Ok(cost_ns) => assert!(cost_ns < 1_000_000, "{cost_ns}"),
             Err(error) => skipped(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod switching_tests {
+    use super::*;
+
+    #[test]
+    fn no_event_costs_a_fraction_of_a_switch() {
+        let nothing = || Ok::<(), PerfError>(());
+        // A switch takes 1 to 5 us; what differs is chance.
+        assert!(switch_cost_ns(nothing).unwrap() < 5_000);
+    }
+
+    #[test]
+    fn events_that_cannot_be_opened_have_no_cost() {
+        let never = || Err::<(), PerfError>(PerfError::NotPermitted);
+        assert_eq!(switch_cost_ns(never), Err(PerfError::NotPermitted));
+        assert_eq!(clone_cost_ns(never), Err(PerfError::NotPermitted));
     }
 }

@@ -12,25 +12,18 @@
 
 mod attach;
 mod blocks;
+mod budget;
 mod calibrate;
 mod code;
 mod config;
-mod duty;
 mod feed;
-mod host;
 mod members;
-mod processor;
 mod profile;
 mod profiler;
 mod sampler;
-mod sampler_account;
-mod switching;
-mod thinning;
-mod total;
-mod window;
 
 pub use calibrate::sample_cost_ns;
-pub(crate) use calibrate::{sampling_clone_ns, sampling_switch_ns};
+pub(crate) use calibrate::{sampling_clone_ns, sampling_switch_ns, switch_cost_ns};
 pub use code::CodeCounts;
 pub use config::{SamplerConfig, SamplingScope, UnknownWatchRate, WatchRate};
 pub use feed::RecordBatch;
@@ -38,4 +31,3 @@ pub(crate) use profile::ESTIMATED_STACK;
 pub use profile::{ProfiledThread, ThreadProfile, ThreadSampleCounts};
 pub use profiler::SampleProfiler;
 pub use sampler::{Sampler, SamplerError};
-pub(crate) use switching::switch_cost_ns;

@@ -3,14 +3,16 @@
 use super::RecordBatch;
 use super::blocks::BlockCache;
 use super::code::{CodeAddress, CodeCounts};
-use super::processor;
-use super::profile::{ProfiledThread, ThreadProfile, ThreadSampleCounts};
-use super::total::ProfileTotal;
-use super::window::SampleWindow;
+use super::profile::{
+    ProfileTotal, ProfiledThread, SampleWindow, ThreadProfile, ThreadSampleCounts,
+};
 use crate::perf::record::PerfRecord;
+use crate::topology::{CacheKind, DiscoveredCache, caches};
+use consort_core::PuId;
 use consort_isa::{Estimate, RegisterValues, SamplePoint, SampledProcessor};
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// Share of new samples, one in so many of a window, from which on the window is judged again.
 /// Judging it goes through all of them, and at quanta of a few milliseconds there is one new one in
@@ -52,7 +54,7 @@ impl SampleProfiler {
             threads: BTreeMap::new(),
             sampled: Vec::new(),
             ended: Vec::new(),
-            host: processor::detect_processor(root),
+            host: detect_processor(root),
         }
     }
 
@@ -151,9 +153,11 @@ impl SampleProfiler {
             PerfRecord::Comm {
                 tid, exec: true, ..
             } => {
-                // Another program: samples of the old one say nothing about it.
+                // The interval ends early: samples of the old program show nothing of the new one.
                 if let Some(thread) = self.threads.get_mut(tid) {
-                    thread.end_interval_early(self.host);
+                    thread.close(self.host);
+                    thread.window.clear();
+                    thread.latest = None;
                 }
             }
             _ => {}
@@ -219,13 +223,6 @@ impl ThreadSamples {
         }
     }
 
-    /// Adds the interval so far to the total, and starts afresh.
-    fn end_interval_early(&mut self, host: SampledProcessor) {
-        self.close(host);
-        self.window.clear();
-        self.latest = None;
-    }
-
     /// Judges the window if enough of it is new, and takes the interval's counts.
     fn close(&mut self, host: SampledProcessor) -> ThreadSampleCounts {
         let counts = std::mem::take(&mut self.interval);
@@ -239,6 +236,67 @@ impl ThreadSamples {
             self.total.add(counts, self.latest);
         }
         counts
+    }
+}
+
+/// Number of multiplications in one trial; each needs the result of the one before.
+const CHAIN: u64 = 4_096;
+/// Cycles that an integer multiplication takes, on every Intel core from 2008 and every AMD Zen
+/// (their optimisation guides).
+const MULTIPLY_CYCLES: f64 = 3.0;
+/// Number of trials; the fastest counts, since disturbances only ever add.
+const TRIALS: usize = 32;
+
+/// The caches of the first PU below `root`, and the speed of this processor, measured once in
+/// about 0.2 ms.
+pub(super) fn detect_processor(root: &Path) -> SampledProcessor {
+    static CYCLES_PER_NS: OnceLock<Option<f64>> = OnceLock::new();
+    let caches = caches(root, &PuId(0).into());
+    let data = |level| {
+        let of_level = |c: &&DiscoveredCache| c.level == level && c.kind != CacheKind::Instruction;
+        caches.iter().find(of_level)?.size_bytes
+    };
+    SampledProcessor {
+        l1_bytes: data(1),
+        l2_bytes: data(2).or(data(1)),
+        cycles_per_ns: *CYCLES_PER_NS.get_or_init(cycles_per_ns),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn cycles_per_ns() -> Option<f64> {
+    use std::time::{Duration, Instant};
+    let trial = |_| {
+        let start = Instant::now();
+        multiply(CHAIN);
+        start.elapsed()
+    };
+    let fastest = (0..TRIALS)
+        .map(trial)
+        .min()
+        .filter(|&t| t > Duration::ZERO)?;
+    Some(CHAIN as f64 * MULTIPLY_CYCLES / fastest.as_nanos() as f64)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn cycles_per_ns() -> Option<f64> {
+    None
+}
+
+/// Multiplies `times` times, one after the other: in assembly, since a compiler without
+/// optimisation puts memory in between and one with optimisation leaves them out.
+#[cfg(target_arch = "x86_64")]
+fn multiply(times: u64) {
+    // SAFETY: only the named registers and the flags are touched.
+    unsafe {
+        std::arch::asm!(
+            "2:",
+            "imul {x}, {x}", "imul {x}, {x}", "imul {x}, {x}", "imul {x}, {x}",
+            "imul {x}, {x}", "imul {x}, {x}", "imul {x}, {x}", "imul {x}, {x}",
+            "dec {n}", "jnz 2b",
+            x = inout(reg) 3_u64 => _, n = inout(reg) (times / 8).max(1) => _,
+            options(nomem, nostack)
+        );
     }
 }
 
@@ -352,5 +410,18 @@ mod tests {
         );
         assert_eq!(unjudged_after(&mut thread, 1), 0);
         assert!(thread.latest.is_some());
+    }
+}
+
+#[cfg(test)]
+mod processor_tests {
+    use super::*;
+
+    #[test]
+    fn the_speed_is_that_of_a_processor() {
+        if cfg!(target_arch = "x86_64") {
+            let speed = cycles_per_ns().unwrap();
+            assert!((0.2..10.0).contains(&speed), "{speed} cycles per ns");
+        }
     }
 }

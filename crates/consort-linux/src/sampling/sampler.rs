@@ -13,17 +13,14 @@
 //!
 //! The rate of a running thread cannot be changed: `PERF_EVENT_IOC_PERIOD`
 //! reaches the thread that the event was opened on and threads started later,
-//! not those that have inherited it already, and samples go on to report the
+//! not threads that have inherited it already, and samples still report the
 //! old period (both seen on Linux 6.18). So there are two sets of events at the
 //! start, the faster one is closed when the start is over, and surplus
 //! samples are left out when the rings are read.
 
+use super::budget::{EventDuty, SamplerAccount, Thinning};
 use super::config::{SamplerConfig, WatchRate};
-use super::duty::EventDuty;
-use super::feed::{RecordBatch, RingFeed};
-use super::host::HostFeeds;
-use super::sampler_account::SamplerAccount;
-use super::thinning::Thinning;
+use super::feed::{HostFeeds, RecordBatch, RingFeed};
 use crate::discovery::{ProcError, ThreadEvent};
 use crate::perf::PerfError;
 use crate::perf::record::PerfRecord;
@@ -223,7 +220,7 @@ impl Sampler {
         }
     }
 
-    /// Attaches to threads that have appeared and lets go of those that have exited, where the
+    /// Attaches to threads that have appeared and lets go of threads that have exited, if the
     /// kernel does not do it. Threads that cannot be sampled are left out; returns their number.
     pub fn follow_threads(&mut self, events: &[ThreadEvent]) -> usize {
         if !matches!(self.feeds, RingFeeds::PerThread(_)) {

@@ -104,7 +104,7 @@ pub(crate) fn last_level_sharers(
     packages: &BTreeMap<PuId, u32>,
     notes: &mut DiscoveryNotes,
 ) -> BTreeMap<PuId, PuSet> {
-    let mut untold = PuSet::new();
+    let mut without_cache = PuSet::new();
     let mut sharers = BTreeMap::new();
     for &pu in packages.keys() {
         let usable = caches.iter().filter(|c| c.holds_data_beyond_level_1());
@@ -113,15 +113,15 @@ pub(crate) fn last_level_sharers(
             .max_by_key(|c| c.level);
         match highest {
             Some(cache) => drop(sharers.insert(pu, cache.pus.clone())),
-            None => untold.insert(pu),
+            None => without_cache.insert(pu),
         }
     }
-    for pu in untold.iter() {
+    for pu in without_cache.iter() {
         notes.add_about_pu(
             pu,
             "no cache beyond level 1 shown; assumed one LLC domain per package",
         );
-        let in_package = untold
+        let in_package = without_cache
             .iter()
             .filter(|other| packages.get(other) == packages.get(&pu));
         sharers.insert(pu, in_package.collect());

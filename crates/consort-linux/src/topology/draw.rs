@@ -20,7 +20,14 @@ use std::collections::BTreeMap;
 
 /// Draws packages, nodes, LLC domains, cores and PUs, one line per element of the result.
 pub fn draw(topology: &Topology) -> Vec<String> {
-    let mut lines = vec![summary(topology)];
+    let counts = [
+        count(topology.packages().len(), "package"),
+        count(topology.nodes().len(), "node"),
+        count(topology.llcs().len(), "LLC domain"),
+        count(topology.cores().len(), "core"),
+        count(topology.pus().len(), "PU"),
+    ];
+    let mut lines = vec![counts.join(", ")];
     lines.extend(core_types(topology));
     lines.extend(shared_l2s(topology));
     let mut levels = [
@@ -28,22 +35,13 @@ pub fn draw(topology: &Topology) -> Vec<String> {
         level("node", topology.nodes(), |c| c.node),
         level("LLC", topology.llcs(), |c| c.llc),
     ];
+    // The coarser kind of group stands outside: nodes hold packages if a hypervisor makes every PU
+    // a socket.
     levels.sort_by_key(|level| level.domains.len());
     let drawing = Drawing { topology };
     let all: Vec<usize> = (0..topology.cores().len()).collect();
     drawing.draw_groups(&levels, &all, "", "", &mut lines);
     lines
-}
-
-fn summary(t: &Topology) -> String {
-    [
-        count(t.packages().len(), "package"),
-        count(t.nodes().len(), "node"),
-        count(t.llcs().len(), "LLC domain"),
-        count(t.cores().len(), "core"),
-        count(t.pus().len(), "PU"),
-    ]
-    .join(", ")
 }
 
 fn core_types(t: &Topology) -> Option<String> {
@@ -77,14 +75,6 @@ fn size_text(bytes: u64) -> String {
         true => format!("{} MiB", kib / 1024.0),
         false => format!("{kib} KiB"),
     }
-}
-
-/// Size of a last-level cache, for its label, on a machine on which these differ.
-fn size_if_unequal(domains: &[Domain], domain: &Domain) -> String {
-    let size = domain
-        .size_bytes
-        .filter(|_| domains.iter().any(|d| d.size_bytes != domain.size_bytes));
-    size.map_or(String::new(), |bytes| format!(" ({})", size_text(bytes)))
 }
 
 fn count(n: usize, what: &str) -> String {
@@ -138,6 +128,7 @@ impl Drawing<'_> {
         };
         let entries = self.entries(level, cores);
         let (path, indent) = match entries.len() {
+            // A kind with one member gets no line of its own.
             1 => (path.to_owned(), indent.to_owned()),
             _ => draw_heading(path, indent, out),
         };
@@ -256,7 +247,11 @@ fn label(level: &DomainLevel<'_>, entry: &DrawnGroup) -> String {
     } else {
         ""
     };
-    let size = size_if_unequal(level.domains, domain(0));
+    // The size of a last-level cache, if these differ on this machine.
+    let size_bytes = domain(0).size_bytes;
+    let size_bytes =
+        size_bytes.filter(|_| level.domains.iter().any(|d| d.size_bytes != size_bytes));
+    let size = size_bytes.map_or(String::new(), |bytes| format!(" ({})", size_text(bytes)));
     match last {
         0 => format!("{} {}{size}{part}", level.name, domain(0).key),
         _ => format!(
@@ -294,6 +289,7 @@ fn list_by_way(cores: &[&Core]) -> Option<String> {
     }
     let text = |list: &Vec<PuId>| list.iter().copied().collect::<PuSet>().to_string();
     let text = lists.iter().map(text).collect::<Vec<_>>().join(" + ");
+    // Positions in long lists are hard to follow, so the shorter form wins.
     (text.len() <= list_by_core(cores).len()).then_some(text)
 }
 

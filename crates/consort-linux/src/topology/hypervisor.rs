@@ -5,7 +5,7 @@
 //! strings also appear on their bare-metal machines, so without the flag they
 //! count for nothing on x86; a hypervisor may show any name.
 
-use super::cpuinfo;
+use super::identity::{machine_keys, processors};
 use crate::read;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -27,6 +27,7 @@ pub fn hypervisor(root: &Path) -> Option<Hypervisor> {
         let (name, evidence) = detect_name(root, &cpuinfo)?;
         Some(hypervisor_of(name, evidence))
     };
+    // On x86 the flag decides, because cloud vendors' DMI texts also appear on bare-metal machines.
     match x86_flag(&cpuinfo) {
         Some(true) => named().or_else(|| Some(hypervisor_of("unknown", "proc/cpuinfo"))),
         Some(false) => xen_type(root).map(|name| hypervisor_of(name, XEN_TYPE)),
@@ -43,7 +44,7 @@ fn hypervisor_of(name: &str, evidence: &str) -> Hypervisor {
 
 /// True if x86's flags have `hypervisor`; `None` on other architectures.
 fn x86_flag(cpuinfo: &str) -> Option<bool> {
-    let cpus = cpuinfo::processors(cpuinfo);
+    let cpus = processors(cpuinfo);
     let flags = cpus.first()?.keys.get("flags")?;
     Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }
@@ -128,7 +129,7 @@ fn clock(root: &Path) -> Option<HypervisorEvidence> {
 
 /// QEMU's software emulation, which names itself in the model name.
 fn detect_emulation(cpuinfo: &str) -> Option<HypervisorEvidence> {
-    let cpus = cpuinfo::processors(cpuinfo);
+    let cpus = processors(cpuinfo);
     let model = cpus.first()?.keys.get("model name")?;
     let is_tcg = model.contains("QEMU TCG");
     is_tcg.then_some(("QEMU TCG", "proc/cpuinfo"))
@@ -151,7 +152,7 @@ fn device_tree(root: &Path) -> Option<HypervisorEvidence> {
 /// The hypervisor of a POWER guest, which has `pSeries` as its machine: emulation adds `qemu`,
 /// PowerVM adds nothing.
 fn power(cpuinfo: &str) -> Option<HypervisorEvidence> {
-    let machine = cpuinfo::machine_keys(cpuinfo);
+    let machine = machine_keys(cpuinfo);
     let machine = machine.get("machine").filter(|m| m.contains("pSeries"))?;
     let name = if machine.contains("qemu") {
         "QEMU"

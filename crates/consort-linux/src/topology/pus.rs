@@ -7,11 +7,12 @@
 //! may use, counted from 0. Affinity and cpuset, which the kernel enforces, outrank it.
 
 use super::DiscoveryNotes;
-use super::allowed::EnforcedPuLimits;
-use crate::cgroup::CpusetHierarchies;
+use crate::cgroup::{self, CgroupCpuset, CgroupVersion, CpusetHierarchies, CpusetLocation};
+use crate::proc::ProcStatus;
 use crate::read;
 use consort_core::{PuId, PuSet};
-use std::path::Path;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 
 const CPU_DIR: &str = "sys/devices/system/cpu";
 
@@ -102,8 +103,14 @@ fn find_stand_in(root: &Path) -> Option<(PuSet, &'static str)> {
         let pus = pus.iter().filter(|pu| is_online(root, *pu) != Some(false));
         Some(pus.collect()).filter(|pus: &PuSet| !pus.is_empty())
     };
+    // `/proc/cpuinfo` lists online PUs only.
+    let cpuinfo = read::text(&root.join("proc/cpuinfo"));
+    let listed = cpuinfo.and_then(|text| {
+        let processors = super::identity::processors(&text).into_iter();
+        set(processors.map(|p| p.pu.0))
+    });
     let sources = [
-        (cpuinfo_pus(root), "proc/cpuinfo"),
+        (listed, "proc/cpuinfo"),
         (present.and_then(without_offline), "present"),
         (
             directories(root).and_then(without_offline),
@@ -118,14 +125,6 @@ fn find_stand_in(root: &Path) -> Option<(PuSet, &'static str)> {
 fn directories(root: &Path) -> Option<PuSet> {
     let entries = read::numbered_entries(&root.join(CPU_DIR), "cpu").into_iter();
     set(entries.map(|(number, _)| number))
-}
-
-/// The PUs of `/proc/cpuinfo`, which lists online ones only.
-fn cpuinfo_pus(root: &Path) -> Option<PuSet> {
-    let text = read::text(&root.join("proc/cpuinfo"))?;
-    set(super::cpuinfo::processors(&text)
-        .into_iter()
-        .map(|p| p.pu.0))
 }
 
 fn set(numbers: impl Iterator<Item = u32>) -> Option<PuSet> {
@@ -146,6 +145,148 @@ pub(crate) fn nohz_full_pus(root: &Path, online: &PuSet) -> PuSet {
     // Without the boot parameter the kernel writes "(null)".
     let pus = read::pus(&root.join(CPU_DIR).join("nohz_full")).unwrap_or_default();
     pus.intersection(online)
+}
+
+// A poll reads a few small files; the mount table is read again only when the process has moved to
+// another cgroup.
+
+/// The limits that a watch compares.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct PuLimits {
+    /// Online PUs; empty while no source lists them.
+    pub online: PuSet,
+    /// PUs of the cgroup's cpuset, where there is one.
+    pub cpuset: Option<PuSet>,
+    /// Content of files that change when the kernel takes PUs into or out of balancing.
+    pub balancing: String,
+}
+
+/// A reader of limits that remembers the last ones. Make one at each discovery, poll it once per
+/// quantum, and discover again when it reports a change.
+#[derive(Debug)]
+pub struct PuLimitWatch {
+    root: PathBuf,
+    hierarchies: CpusetHierarchies,
+    cgroup: Option<String>,
+    place: Option<CpusetLocation>,
+    last: PuLimits,
+}
+
+impl PuLimitWatch {
+    /// A watch that begins with the limits as they are now.
+    pub fn new(root: &Path) -> Self {
+        let mut watch = Self {
+            root: root.to_owned(),
+            hierarchies: CpusetHierarchies::read(root),
+            cgroup: None,
+            place: None,
+            last: PuLimits::default(),
+        };
+        watch.last = watch.read();
+        watch
+    }
+
+    /// Reads again; returns the new limits if they differ from the last. Where nothing can be read,
+    /// as without free descriptors, there is no change: some PU is always online.
+    pub fn poll(&mut self) -> Option<&PuLimits> {
+        let now = self.read();
+        if now == self.last || now.online.is_empty() {
+            return None;
+        }
+        self.last = now;
+        Some(&self.last)
+    }
+
+    fn read(&mut self) -> PuLimits {
+        PuLimits {
+            online: listed_pus(&self.root).unwrap_or_default(),
+            cpuset: self.read_cpuset(),
+            balancing: self.hierarchies.read_balancing_files(),
+        }
+    }
+
+    fn read_cpuset(&mut self) -> Option<PuSet> {
+        let cgroup = cgroup::membership_text(&self.root);
+        if cgroup == self.cgroup
+            && let Some(pus) = self.place.as_ref().and_then(CpusetLocation::read)
+        {
+            return Some(pus);
+        }
+        let found = cgroup::cpuset(&self.root);
+        self.cgroup = cgroup;
+        self.place = found.as_ref().map(|c| c.place.clone());
+        found.map(|c| c.pus)
+    }
+}
+
+/// The PUs that the process may use, and the limits that they follow from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsablePus {
+    /// PUs that are online, and allowed by affinity and cpuset.
+    pub pus: PuSet,
+    /// PUs that the affinity allows; all online PUs if it cannot be read.
+    pub by_affinity: PuSet,
+    /// PUs that the cgroup's cpuset allows, where there is one.
+    pub by_cpuset: Option<PuSet>,
+    /// Version of cgroups that the cpuset belongs to.
+    pub cgroup_version: Option<CgroupVersion>,
+}
+
+/// The limits on the process that the kernel enforces, as far as they can be read.
+pub(crate) struct EnforcedPuLimits {
+    affinity: Option<PuSet>,
+    cpuset: Option<CgroupCpuset>,
+}
+
+impl EnforcedPuLimits {
+    /// Reads the limits. `affinity` takes the place of the process's own.
+    pub(crate) fn read(root: &Path, affinity: Option<&PuSet>) -> Self {
+        // `Cpus_allowed_list` may have any length and lie below any root, unlike the answer of
+        // `sched_getaffinity`. Old kernels have only the mask `Cpus_allowed`.
+        let own_affinity = || {
+            let status = ProcStatus::read(&root.join("proc/self/status")).ok()?;
+            let list: Option<PuSet> = status.value("Cpus_allowed_list");
+            list.or_else(|| read::mask_in(status.field("Cpus_allowed")?))
+                .filter(|set| !set.is_empty())
+        };
+        Self {
+            affinity: affinity.cloned().or_else(own_affinity),
+            cpuset: cgroup::cpuset(root),
+        }
+    }
+
+    /// PUs of the cpuset.
+    pub(crate) fn cpuset(&self) -> Option<&PuSet> {
+        self.cpuset.as_ref().map(|cpuset| &cpuset.pus)
+    }
+
+    /// PUs within both limits; `None` if there is none. Where they have nothing in common, one was
+    /// read before a change and the other after it: then the affinity counts, which the kernel keeps
+    /// within the cpuset.
+    pub(crate) fn pus(&self) -> Option<PuSet> {
+        match (&self.affinity, self.cpuset()) {
+            (Some(affinity), Some(cpuset)) => {
+                let common = affinity.intersection(cpuset);
+                Some(if common.is_empty() {
+                    affinity.clone()
+                } else {
+                    common
+                })
+            }
+            (affinity, cpuset) => affinity.as_ref().or(cpuset).cloned(),
+        }
+    }
+
+    /// The limits on a machine with these online PUs.
+    pub(crate) fn into_usable_pus(self, online: &PuSet) -> UsablePus {
+        let pus = self.pus().map(|pus| pus.intersection(online));
+        UsablePus {
+            pus: pus.unwrap_or_else(|| online.clone()),
+            by_affinity: self.affinity.unwrap_or_else(|| online.clone()),
+            cgroup_version: self.cpuset.as_ref().map(|c| c.version),
+            by_cpuset: self.cpuset.map(|c| c.pus),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -250,5 +391,92 @@ mod tests {
         let offline = [(0, "topology"), (1, "1"), (2, "0")];
         assert_eq!(reconciled("0-1", "0-7", None, &offline), "0-1");
         assert_eq!(reconciled("0-1", "0-7", Some("0-2"), &offline), "0-1");
+    }
+}
+
+#[cfg(test)]
+mod watch_tests {
+    use super::*;
+    use std::fs;
+
+    fn write(root: &Path, name: &str, content: &str) {
+        let path = root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    #[test]
+    fn changes_are_reported_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let cpuset = "sys/fs/cgroup/job/cpuset.cpus.effective";
+        write(root, "sys/devices/system/cpu/online", "0-3");
+        write(root, "proc/self/cgroup", "0::/job\n");
+        write(
+            root,
+            "proc/self/mountinfo",
+            "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 none rw\n",
+        );
+        write(root, cpuset, "0-3");
+        let mut watch = PuLimitWatch::new(root);
+        assert_eq!(watch.poll(), None);
+
+        write(root, cpuset, "0-1");
+        assert_eq!(watch.poll().unwrap().cpuset, Some("0-1".parse().unwrap()));
+        assert_eq!(watch.poll(), None);
+
+        write(root, "sys/fs/cgroup/cpuset.cpus.isolated", "2");
+        assert!(watch.poll().is_some(), "an isolated partition");
+        assert_eq!(watch.poll(), None);
+
+        write(root, "sys/devices/system/cpu/online", "0,2");
+        assert_eq!(watch.poll().unwrap().online, "0,2".parse().unwrap());
+
+        write(root, "sys/fs/cgroup/new/cpuset.cpus.effective", "3");
+        write(root, "proc/self/cgroup", "0::/new\n");
+        assert_eq!(watch.poll().unwrap().cpuset, Some("3".parse().unwrap()));
+
+        write(root, "sys/fs/cgroup/cpuset.cpus.effective", "0-3");
+        assert_eq!(watch.poll().unwrap().cpuset, Some("3".parse().unwrap()));
+        assert_eq!(watch.poll(), None);
+        fs::remove_file(root.join("sys/fs/cgroup/new/cpuset.cpus.effective")).unwrap();
+        assert_eq!(watch.poll().unwrap().cpuset, Some("0-3".parse().unwrap()));
+        write(root, "sys/fs/cgroup/new/cpuset.cpus.effective", "1");
+        assert_eq!(watch.poll().unwrap().cpuset, Some("1".parse().unwrap()));
+
+        fs::remove_dir_all(root.join("sys/fs/cgroup")).unwrap();
+        assert_eq!(watch.poll().unwrap().cpuset, None);
+
+        fs::remove_dir_all(root.join("sys")).unwrap();
+        assert_eq!(watch.poll(), None, "unreadable is not changed");
+    }
+}
+
+#[cfg(test)]
+mod allowed_tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn affinity_defaults_to_process_then_everything() {
+        let dir = tempfile::tempdir().unwrap();
+        let online: PuSet = "0-3".parse().unwrap();
+        let bounds = |given: Option<&PuSet>| EnforcedPuLimits::read(dir.path(), given);
+        let pus = |given: Option<&PuSet>| bounds(given).into_usable_pus(&online).pus.to_string();
+        assert_eq!(pus(None), "0-3");
+        fs::create_dir_all(dir.path().join("proc/self")).unwrap();
+        fs::write(
+            dir.path().join("proc/self/status"),
+            "Name:\tx\nCpus_allowed_list:\t2-9\n",
+        )
+        .unwrap();
+        assert_eq!(pus(None), "2-3");
+        assert_eq!(pus(Some(&"1,7".parse().unwrap())), "1");
+        fs::write(
+            dir.path().join("proc/self/status"),
+            "Name:\tx\nCpus_allowed:\t00000000,0000000c\n",
+        )
+        .unwrap();
+        assert_eq!(pus(None), "2-3");
     }
 }

@@ -14,7 +14,9 @@ use consort_linux::cgroup::CgroupPattern;
 use consort_linux::control::{AttachTargets, DaemonConnectionError, DaemonRequest, connect_daemon};
 use consort_linux::live::{
     AttachError, AttachSpec, EndCondition, GroupAttachOutcome, GroupMachine, LiveMachine,
+    LiveSettings,
 };
+use consort_linux::pause::PauseKind;
 use std::cell::RefCell;
 use std::process::ExitCode;
 
@@ -44,14 +46,19 @@ fn manage_here(args: &AttachArgs, wanted: &AttachTargets) -> Result<ExitCode> {
     let offers = host.offers();
     let setup = PolicySetup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
     let enactors = manage::enactors(&args.manage, &config.run, &host)?;
-    let spec = AttachSpec {
+    let settings = LiveSettings {
         interval: setup.interval,
         watch: setup.selection().watch(false),
         dry_run: args.manage.dry_run,
         override_affinity: args.manage.override_affinity,
         enactors,
         cookies: manage::uses_cookies(&args.manage, &config.run, &host, enactors)?,
+        pausing: PauseKind::ALL.to_vec(),
+        recorded: None,
         enact: manage::enact_config(args.manage.dry_run || setup.is_watch_only()),
+    };
+    let spec = AttachSpec {
+        settings,
         until: EndCondition::Empty,
         leads: None,
     };

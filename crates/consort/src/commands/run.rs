@@ -17,8 +17,8 @@ use consort_linux::enact::{LaunchError, runtime_dirs};
 use consort_linux::enforce::EnactChoice;
 use consort_linux::group::{Demands, GroupError, GroupName};
 use consort_linux::live::{
-    GroupMachine, GroupTarget, Host, JoinOutcome, LaunchSpec, LiveError, LiveMachine,
-    RecordedMeasures, WatchRate, join_group, program_name,
+    GroupMachine, GroupTarget, Host, JoinOutcome, LiveError, LiveMachine, LiveSettings,
+    RecordedMeasures, join_group, program_name,
 };
 use consort_linux::pause::PauseKind;
 use std::cell::RefCell;
@@ -185,17 +185,31 @@ fn run_command(
     };
     let group = args.group.clone().or_else(|| daemon_group(args));
     let group = group.map(|name| group_spec(args, &setup, &name, recorded.as_ref()));
-    let spec = LaunchSpec {
-        cookies,
+    let mut command = command(args)?;
+    if args.format != OutputFormat::Table {
+        // stdout carries exactly one document; the command's own output goes where people look.
+        let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
+        command.stdout(stderr);
+    }
+    // A group may yet settle another policy, and hotplug may make placing worthwhile.
+    let only_watches = setup.is_watch_only() && args.group.is_none();
+    let settings = LiveSettings {
+        interval: setup.interval,
         watch: setup.selection().watch(recorder_is_there),
-        ..launch_spec(args, &setup, recorded, enact)?
+        dry_run: args.manage.dry_run,
+        override_affinity: args.manage.override_affinity,
+        enactors: enact,
+        cookies,
+        pausing: PauseKind::ALL.to_vec(),
+        recorded,
+        enact: manage::enact_config(args.manage.dry_run || only_watches),
     };
     let Some(group) = group else {
-        let machine = LiveMachine::launch(host, spec).map_err(launch_failure)?;
+        let machine = LiveMachine::launch(host, command, settings).map_err(launch_failure)?;
         let machine = GroupMachine::new(machine, None);
         return run.manage(setup.rechoose_for_machine(&machine)?, machine);
     };
-    match join_group(host, spec, group).map_err(launch_failure)? {
+    match join_group(host, command, settings, group).map_err(launch_failure)? {
         JoinOutcome::Leads(machine) => run.manage(setup.rechoose_for_machine(&*machine)?, *machine),
         JoinOutcome::Follows(follower) => run.follow(*follower),
     }
@@ -256,35 +270,6 @@ fn progress_visibility(args: &RunArgs) -> ProgressVisibility {
         (_, true) => ProgressVisibility::Requested,
         (false, false) => ProgressVisibility::Unshared,
     }
-}
-
-fn launch_spec(
-    args: &RunArgs,
-    setup: &PolicySetup,
-    recorded: Option<RecordedMeasures>,
-    enactors: EnactChoice,
-) -> Result<LaunchSpec> {
-    let mut command = command(args)?;
-    if args.format != OutputFormat::Table {
-        // stdout carries exactly one document; the command's own output goes where people look.
-        let stderr = std::io::stderr().as_fd().try_clone_to_owned()?;
-        command.stdout(stderr);
-    }
-    // A group may yet settle another policy, and hotplug may make placing worthwhile.
-    let only_watches = setup.is_watch_only() && args.group.is_none();
-    let changes_nothing = args.manage.dry_run || only_watches;
-    Ok(LaunchSpec {
-        command,
-        interval: setup.interval,
-        watch: WatchRate::Full,
-        dry_run: args.manage.dry_run,
-        override_affinity: args.manage.override_affinity,
-        enactors,
-        cookies: false,
-        pausing: PauseKind::ALL.to_vec(),
-        recorded,
-        enact: manage::enact_config(changes_nothing),
-    })
 }
 
 /// Ends the run with the status that shells and `env` give a command that cannot be started.

@@ -1,7 +1,9 @@
 //! The leader's side of a group: its socket, its members, and the terms.
 
+#[cfg(test)]
+mod tests;
+
 use super::lock::GroupLock;
-use super::verdict::{DemandsVerdict, judge_demands};
 use super::{GroupError, GroupName};
 use crate::protocol::{
     Acceptor, Demands, GroupTerms, JoiningCommand, Language, LeaderMessage, LineConnection,
@@ -9,6 +11,7 @@ use crate::protocol::{
 };
 use nix::unistd::Uid;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -107,12 +110,6 @@ impl MemberConnection {
 
     fn enter_stage(&mut self, stage: JoinStage, now: Instant) {
         (self.stage, self.since) = (stage, now);
-    }
-
-    /// Returns true if it is the peer's turn and [`PATIENCE`] has passed.
-    fn is_overdue(&self, now: Instant) -> bool {
-        let is_its_turn = matches!(self.stage, JoinStage::New | JoinStage::Welcomed);
-        is_its_turn && now.saturating_duration_since(self.since) > PATIENCE
     }
 
     /// Process id of the peer's command, once it is managed.
@@ -268,6 +265,7 @@ impl Leader {
     fn send_terms(&mut self) {
         let terms = LeaderMessage::Terms(self.terms.clone());
         for member in self.connections.values_mut() {
+            // Others get the terms with their welcome.
             let is_member = matches!(member.stage, JoinStage::Welcomed | JoinStage::Managed(_));
             if is_member && !member.send(&terms) {
                 // Reading from it then ends the connection.
@@ -315,7 +313,7 @@ impl Leader {
     fn refusal(&self, peer: &io::Result<Peer>) -> Option<String> {
         let own = Uid::effective().as_raw();
         match peer {
-            Err(error) => Some(format!("who is calling cannot be told: {error}")),
+            Err(error) => Some(format!("the kernel does not show who calls: {error}")),
             Ok(Peer { uid, .. }) if *uid != own => Some(format!(
                 "it is a group of user {own}, and user {uid} is calling"
             )),
@@ -328,7 +326,8 @@ impl Leader {
 
     fn serve_member(&mut self, id: u64, now: Instant) -> Option<LeaderTask> {
         let member = self.connections.get_mut(&id)?;
-        if member.is_overdue(now) {
+        let is_its_turn = matches!(member.stage, JoinStage::New | JoinStage::Welcomed);
+        if is_its_turn && now.saturating_duration_since(member.since) > PATIENCE {
             self.connections.remove(&id);
             return None;
         }
@@ -340,7 +339,14 @@ impl Leader {
         match member.read_message() {
             Ok(None) => None,
             Ok(Some(MemberMessage::Hello(demands))) => {
-                self.greet(id, demands, now);
+                match judge_demands(&self.terms, &demands) {
+                    DemandsVerdict::Welcome => self.welcome(id, now),
+                    DemandsVerdict::Refused(why) => self.refuse(id, why),
+                    DemandsVerdict::Settles => {
+                        member.enter_stage(JoinStage::Proposes, now);
+                        self.proposal = Some((id, demands));
+                    }
+                }
                 None
             }
             Ok(Some(MemberMessage::Program(program))) => Some(LeaderTask::Manage {
@@ -350,19 +356,6 @@ impl Leader {
             }),
             Ok(Some(MemberMessage::Wake)) => member.program().map(LeaderTask::Wake),
             Err(reason) => self.disconnect(id, &reason),
-        }
-    }
-
-    fn greet(&mut self, id: u64, demands: Demands, now: Instant) {
-        match judge_demands(&self.terms, &demands) {
-            DemandsVerdict::Welcome => self.welcome(id, now),
-            DemandsVerdict::Refused(why) => self.refuse(id, why),
-            DemandsVerdict::Settles => {
-                if let Some(peer) = self.connections.get_mut(&id) {
-                    peer.enter_stage(JoinStage::Proposes, now);
-                    self.proposal = Some((id, demands));
-                }
-            }
         }
     }
 
@@ -377,5 +370,151 @@ impl Leader {
     }
 }
 
+/// Verdict on the demands of a member that sends `hello`.
+#[derive(Debug, PartialEq)]
+pub(super) enum DemandsVerdict {
+    /// The member's demands are met by the terms that hold.
+    Welcome,
+    /// The member demands terms that are open, which are to be settled.
+    Settles,
+    /// The member demands other terms; the text names these and the ones that hold.
+    Refused(String),
+}
+
+pub(super) fn judge_demands(terms: &GroupTerms, demands: &Demands) -> DemandsVerdict {
+    // First, because demands that conflict must not settle open terms.
+    if let Some(why) = conflict(terms, demands) {
+        return DemandsVerdict::Refused(why);
+    }
+    let of_policy = demands.policy.is_some() || brings_profile(terms, demands);
+    if (terms.open.policy && of_policy) || (terms.open.interval && demands.interval_ms.is_some()) {
+        return DemandsVerdict::Settles;
+    }
+    DemandsVerdict::Welcome
+}
+
+fn brings_profile(terms: &GroupTerms, demands: &Demands) -> bool {
+    demands.profile.is_some() && demands.profile != terms.profile
+}
+
+/// Text about the first demand that is neither open nor met.
+fn conflict(terms: &GroupTerms, demands: &Demands) -> Option<String> {
+    let policy = demands.policy.as_ref().filter(|_| !terms.open.policy);
+    if let Some(policy) = policy.filter(|policy| **policy != terms.policy) {
+        return Some(conflict_text("policy", policy, &terms.policy));
+    }
+    let interval = demands.interval_ms.filter(|_| !terms.open.interval);
+    if let Some(interval) = interval.filter(|interval| *interval != terms.interval_ms) {
+        let ms = |ms: u64| format!("{ms} ms");
+        return Some(conflict_text(
+            "an interval of",
+            &ms(interval),
+            &ms(terms.interval_ms),
+        ));
+    }
+    // A recording in the terms was demanded, whether the policy is open or not.
+    let is_fixed = !terms.open.policy || terms.profile.is_some();
+    if brings_profile(terms, demands) && is_fixed {
+        let [theirs, ours] = [demands, &terms.demands()].map(|demands| {
+            let path = demands.profile.as_ref();
+            path.map_or("none".to_owned(), |path| path.display().to_string())
+        });
+        return Some(conflict_text("profile", &theirs, &ours));
+    }
+    let differs = demands.dry_run != terms.dry_run;
+    differs.then(|| conflict_text("--dry-run", &demands.dry_run, &terms.dry_run))
+}
+
+fn conflict_text(what: &str, theirs: &dyn Display, ours: &dyn Display) -> String {
+    format!(
+        "it runs with {what} {ours}, and you demand {what} {theirs}; demand the same, leave it out, \
+         or use another group"
+    )
+}
+
 #[cfg(test)]
-mod tests;
+mod demands_tests {
+    use super::*;
+    use crate::protocol::OpenTerms;
+
+    fn terms(open: OpenTerms) -> GroupTerms {
+        GroupTerms {
+            leader: 1,
+            run: String::new(),
+            policy: "auto".to_owned(),
+            interval_ms: 1_000,
+            dry_run: false,
+            profile: None,
+            open,
+        }
+    }
+
+    const OPEN: OpenTerms = OpenTerms {
+        policy: true,
+        interval: true,
+    };
+
+    fn asking(policy: Option<&str>, interval_ms: Option<u64>, profile: Option<&str>) -> Demands {
+        Demands {
+            policy: policy.map(str::to_owned),
+            interval_ms,
+            dry_run: false,
+            profile: profile.map(Into::into),
+        }
+    }
+
+    #[test]
+    fn open_terms_are_settled_by_demands() {
+        let open = terms(OPEN);
+        for demands in [
+            asking(Some("gang"), None, None),
+            asking(None, Some(20), None),
+            asking(None, None, Some("/p.json")),
+            asking(Some("fair-mis"), Some(20), Some("/p.json")),
+        ] {
+            assert_eq!(
+                judge_demands(&open, &demands),
+                DemandsVerdict::Settles,
+                "{demands:?}"
+            );
+        }
+        assert_eq!(
+            judge_demands(&open, &asking(None, None, None)),
+            DemandsVerdict::Welcome
+        );
+    }
+
+    #[test]
+    fn settled_terms_are_not_settled_again() {
+        let settled = terms(OpenTerms::default());
+        for demands in [
+            asking(Some("gang"), None, None),
+            asking(None, Some(20), None),
+            asking(None, None, Some("/p.json")),
+        ] {
+            let verdict = judge_demands(&settled, &demands);
+            assert!(matches!(verdict, DemandsVerdict::Refused(_)), "{demands:?}");
+        }
+        let same = asking(Some("auto"), Some(1_000), None);
+        assert_eq!(judge_demands(&settled, &same), DemandsVerdict::Welcome);
+    }
+
+    #[test]
+    fn dry_run_is_never_open() {
+        let dry_run = true;
+        let demands = Demands {
+            dry_run,
+            ..asking(Some("gang"), None, None)
+        };
+        let verdict = judge_demands(&terms(OPEN), &demands);
+        assert!(matches!(verdict, DemandsVerdict::Refused(_)), "{verdict:?}");
+    }
+
+    #[test]
+    fn successor_leaves_open_terms_open() {
+        let demands = terms(OPEN).demands();
+        assert_eq!(demands, asking(None, None, None));
+        let demands = terms(OpenTerms::default()).demands();
+        assert_eq!(demands, asking(Some("auto"), Some(1_000), None));
+    }
+}

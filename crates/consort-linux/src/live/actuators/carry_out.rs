@@ -1,7 +1,7 @@
-//! Carrying out of plans: pausing, moving threads to their places, and nudging back those that
+//! Carrying out of plans: pausing, moving threads to their places, and nudging threads back that
 //! drift.
 
-use super::{Actuators, AdoptionOutcome, LOOKS_EVERY, monotonic_ns, refusal_text};
+use super::{Actuators, AdoptionOutcome, LOOKS_EVERY, monotonic_ns};
 use crate::discovery::{RunState, may_be_real_time, real_time_policy};
 use crate::enact::{ApplyReport, Refusal, ThreadWish};
 use crate::enforce::ThreadPosition;
@@ -14,11 +14,11 @@ use consort_core::{EnactmentReport, Placement, Plan, PuSet, ThreadId};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// Age beyond which a reading of `/proc` is made again before a thread is nudged: the scheduler may
-/// have moved it meanwhile.
+/// Age beyond which `/proc` is read again before a thread is nudged, because the scheduler may have
+/// moved it meanwhile.
 const FRESH: Duration = Duration::from_millis(2);
 
-/// Parts of a run that the hands ask while they place threads.
+/// Parts of a run that the actuators read while they place threads.
 pub(in crate::live) struct ActuationContext<'a> {
     pub(in crate::live) site: &'a LiveTopology,
     pub(in crate::live) table: &'a mut ThreadTable,
@@ -27,29 +27,30 @@ pub(in crate::live) struct ActuationContext<'a> {
 }
 
 impl ActuationContext<'_> {
-    /// Position of a thread now; none where `/proc` does not tell it.
+    /// Position of a thread now; `None` if `/proc` does not show it.
     fn thread_position(&mut self, id: ThreadId, now: Instant) -> Option<ThreadPosition> {
         let fresh = self.table.observed_state(id)?.recent_position(now, FRESH);
         let (state, pu) = match fresh {
             Some(reported) => reported,
-            None => self.observers.read_position(id)?,
+            None => self.observers.reader.read_state_and_pu(id).ok()?,
         };
+        // The age of the thread itself if its leader is not known.
+        let since = self.table.leader_of(id.pid).unwrap_or(id).start_ticks;
         Some(ThreadPosition {
             pu,
             runnable: state == RunState::Runnable,
-            process_age: self.process_age(id),
+            process_age: Duration::from_nanos(now_ticks().saturating_sub(since) * tick_ns()),
             leads_others: self.table.leads_others(id),
         })
     }
 
     /// Returns true if some thread of a process may take, or has, a real-time policy: the kernel
-    /// refuses `SCHED_DEADLINE` to a thread with a narrow mask, and a pinned real-time thread may
-    /// find its PU taken. Also if some thread is let alone, for example because it has a mask of its
-    /// own.
+    /// refuses `SCHED_DEADLINE` to a thread with a narrow mask, and a pinned real-time thread may find
+    /// its PU taken. Also if some thread is not managed, for example because it has a mask of its own.
     fn suffers_from_pins(&self, pid: u32) -> bool {
         let root = self.site.root();
         let path = root.join(format!("proc/{pid}/status"));
-        // What cannot be read may suffer.
+        // A process that cannot be read may have such threads.
         let may = ProcStatus::read(&path).map_or(true, |status| may_be_real_time(&status));
         may || self
             .table
@@ -60,13 +61,6 @@ impl ActuationContext<'_> {
                 !self.table.may_place(id)
                     || stat.map_or(true, |stat| real_time_policy(stat.policy).is_some())
             })
-    }
-
-    /// Time since the start of a thread's process; of the thread, where its leader is not known.
-    fn process_age(&self, id: ThreadId) -> Duration {
-        let leader = self.table.leader_of(id.pid).unwrap_or(id);
-        let since = leader.start_ticks;
-        Duration::from_nanos(now_ticks().saturating_sub(since) * tick_ns())
     }
 }
 
@@ -83,8 +77,11 @@ impl Actuators {
             return EnactmentReport::default();
         }
         let enactor = &mut self.enactor;
+        // Programs stop before masks are written and continue after, so that programs that take turns
+        // do not run at the same time.
         let paused = (self.pausing).pause_as_planned(plan, context.site, context.table, enactor);
         context.warnings.extend(paused);
+        // Before the orders, which depend on the places that the plan gives.
         let sent = self.enforcement.assign(plan, context.site.topology());
         let orders = self.orders(plan, &mut context);
         let report = self.enactor.apply(&orders);
@@ -111,8 +108,17 @@ impl Actuators {
             warnings: for_user,
             ..
         } = context;
+        // With a scheduler in the kernel no mask is written, so all that the plan sends elsewhere count
+        // as moved.
+        let moved = match self.in_kernel.is_running() {
+            true => sent.iter().copied().collect(),
+            false => {
+                let written = report.written.iter().map(|(id, _)| *id);
+                written.filter(|id| sent.contains(id)).collect()
+            }
+        };
         let mut enacted = EnactmentReport {
-            moved: self.moved_threads(&report, sent),
+            moved,
             pinned: self.enforcement.pinned_threads().iter().copied().collect(),
             nudged: report.nudged,
             warnings,
@@ -122,6 +128,7 @@ impl Actuators {
             enacted.released.push(id);
             enacted.warnings.push(self.release_moved(id, &mask, table));
         }
+        // Their cpusets may have changed.
         let refused = report.refused.iter().map(|(id, _)| *id);
         let astray: Vec<ThreadId> = refused.chain(report.shifted.iter().copied()).collect();
         self.recheck(&astray, table);
@@ -129,18 +136,21 @@ impl Actuators {
             if matches!(refusal, Refusal::NotManaged) && table.may_place(*id) {
                 self.readopt_thread(*id, table, for_user);
             } else {
-                enacted.warnings.push(refusal_text(*id, refusal, table));
+                let name = table.name(*id);
+                let text = format!("thread {id} ({name}) was not moved: {refusal}");
+                enacted.warnings.push(text);
             }
         }
         enacted
     }
 
-    /// Takes a thread in again that the enactor has lost: it seemed to have exited when it could not
-    /// be looked up, as when descriptors were short.
+    /// Takes a thread in again that the enactor has lost: the thread seemed to have exited when it could
+    /// not be looked up, for example because descriptors were short.
     fn readopt_thread(&mut self, id: ThreadId, table: &mut ThreadTable, warnings: &mut Warnings) {
-        // It inherits from itself: the journal has its original mask, which may be wider than the
-        // one that it has now. One of a process that was never taken inherits from its tree's root.
-        let root = table.trees().root_of(id.pid);
+        // It inherits from itself: the journal has its original mask, which may be wider than the one
+        // that it has now. A thread of a process that was never taken in inherits from the root of its
+        // tree.
+        let root = table.trees.root_of(id.pid);
         let root = root.and_then(|root| table.leader_of(root));
         let mut known = [Some(id), root].into_iter().flatten();
         let parent = known.find(|parent| self.enactor.has_program(parent.pid));
@@ -154,19 +164,9 @@ impl Actuators {
                 let name = table.name(id);
                 warnings.insert(format!("thread {id} ({name}) is not placed for now: {why}"));
             }
-            // The next look at it finds that out.
+            // The next observation finds that out.
             AdoptionOutcome::Gone => {}
         }
-    }
-
-    /// Threads that the plan sends to another place and whose mask was written; with a scheduler in
-    /// the kernel, all that the plan sends elsewhere.
-    fn moved_threads(&self, report: &ApplyReport, sent: &BTreeSet<ThreadId>) -> Vec<ThreadId> {
-        if self.in_kernel.is_running() {
-            return sent.iter().copied().collect();
-        }
-        let written = report.written.iter().map(|(id, _)| *id);
-        written.filter(|id| sent.contains(id)).collect()
     }
 
     fn orders(
@@ -183,6 +183,8 @@ impl Actuators {
             let at = has_place
                 .then(|| context.thread_position(id, now))
                 .flatten();
+            // Looked up only when a pin is considered, and kept for a while: it reads all threads
+            // of a process.
             let suffers = || {
                 let known = self.suffering.entry(id.pid);
                 known
@@ -202,6 +204,7 @@ impl Actuators {
             let at = context.thread_position(id, now);
             orders.extend(self.enforcement.choose_nudge(id, at, now).map(|w| (id, w)));
         }
+        // `apply` checks the guardian first, which costs system calls.
         if orders.is_empty() {
             return;
         }
@@ -214,7 +217,7 @@ impl Actuators {
         }
     }
 
-    /// Lets go of a thread whose mask somebody else has set; returns a warning.
+    /// Lets go of a thread whose mask another program has set; returns a warning.
     fn release_moved(&mut self, id: ThreadId, mask: &PuSet, table: &mut ThreadTable) -> String {
         let name = table.mark_released(id);
         self.enforcement.forget(id);

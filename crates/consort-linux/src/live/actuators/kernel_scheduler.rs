@@ -1,7 +1,7 @@
-//! Enforcement of plans by a sched_ext scheduler, where the user has asked for it.
+//! Enforcement of plans by a sched_ext scheduler, if the user wants that.
 //!
-//! Masks are not touched then. Should the kernel end the scheduler, all threads are ordinary ones
-//! again, and nudges take over.
+//! Masks are not touched then. If the kernel ends the scheduler, all threads are scheduled by the fair
+//! class again, and nudges take over.
 
 use crate::enforce::{EnactChoice, EnactorKind};
 use consort_core::{Placement, Plan, ThreadId, Topology};
@@ -42,8 +42,7 @@ impl KernelScheduler {
         Some(format!("thread {id} stays with the OS: {error}"))
     }
 
-    /// Takes back a thread that somebody else has moved. For one that has exited, nothing is
-    /// needed.
+    /// Takes back a thread that another program has moved. For one that has exited, nothing is needed.
     pub(super) fn release_thread(&mut self, id: ThreadId) {
         if let Some(scheduler) = &mut self.scheduler
             && let Err(error) = scheduler.release(id)
@@ -63,8 +62,7 @@ impl KernelScheduler {
         Some(format!("the kernel does not follow a plan: {error}"))
     }
 
-    /// Tells the kernel that Consort lives; returns, once, the reason for which its scheduler is
-    /// gone.
+    /// Shows the kernel's scheduler that Consort lives; returns, once, the reason for which it is gone.
     pub(super) fn send_heartbeat(&mut self) -> Option<String> {
         let scheduler = self.scheduler.as_mut()?;
         scheduler.send_heartbeat();
@@ -77,7 +75,7 @@ impl KernelScheduler {
         }
     }
 
-    /// Ends the scheduler: every thread is an ordinary one again.
+    /// Ends the scheduler: every thread is scheduled by the fair class again.
     pub(super) fn end(&mut self) {
         self.scheduler = None;
     }
@@ -110,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn only_places_of_threads_that_were_handed_over_reach_the_kernel() {
+    fn only_managed_threads_reach_the_kernel() {
         let place = |pus: &str| Placement::Restricted(pus.parse().unwrap());
         let plan = Plan {
             placements: BTreeMap::from([
@@ -127,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_started_that_was_not_asked_for() {
+    fn auto_choice_starts_no_scheduler() {
         let topology = Topology::uniform(2, 2).unwrap();
         let (in_kernel, error) = KernelScheduler::start(EnactChoice::Auto, &topology);
         assert!(!in_kernel.is_running() && error.is_none());

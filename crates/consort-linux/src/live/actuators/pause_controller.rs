@@ -1,8 +1,7 @@
 //! Programs that a plan pauses.
 //!
-//! Programs that are to stop do so before masks are written, and those that are to go on do so
-//! after, so that the two do not meet. A signal for the command must find it running: everything
-//! goes on at once, and for a moment nothing is paused.
+//! A signal for the command must find it running, because a paused program runs no handler. So all
+//! programs are resumed when one comes, and for a moment none is paused.
 
 use crate::enact::Enactor;
 use crate::live::live_topology::LiveTopology;
@@ -13,12 +12,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Time after a signal for which nothing is paused: its handlers are to run.
+/// Time after a signal for which nothing is paused, so that its handlers run.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Programs that are paused, and those that are not although a plan wants it.
+/// The programs that are paused, and the ones that are not although a plan wants it.
 #[derive(Default)]
-pub(super) struct PauseController {
+pub(in crate::live) struct PauseController {
     /// Mechanisms that may be used, best first.
     allowed: Vec<PauseKind>,
     /// The pauser, made when a plan pauses a program for the first time.
@@ -31,7 +30,8 @@ pub(super) struct PauseController {
     in_quantum: BTreeSet<ProgramId>,
     /// End of the time for which a signal keeps everything running.
     grace: Option<Instant>,
-    count: u64,
+    /// Number of times that programs were paused.
+    pub(in crate::live) count: u64,
 }
 
 impl PauseController {
@@ -52,27 +52,18 @@ impl PauseController {
         })
     }
 
-    fn is_in_grace(&mut self) -> bool {
-        self.grace = self.grace.filter(|&end| Instant::now() < end);
-        self.grace.is_some()
-    }
-
     fn paused_programs(&self) -> BTreeSet<ProgramId> {
         let pausers = self.pauser.iter();
         pausers.flat_map(Pauser::paused_programs).collect()
     }
 
-    pub(super) fn count(&self) -> u64 {
-        self.count
-    }
-
     /// Returns true if a program was paused when the quantum began.
-    pub(super) fn was_paused(&self, program: ProgramId) -> bool {
+    pub(in crate::live) fn was_paused(&self, program: ProgramId) -> bool {
         self.in_quantum.contains(&program)
     }
 
     /// Returns true if a program is paused now, by a stop signal.
-    pub(super) fn is_stopped(&self, program: ProgramId) -> bool {
+    pub(in crate::live) fn is_stopped(&self, program: ProgramId) -> bool {
         let kind_of = |pauser: &Pauser| {
             pauser
                 .kind_of(program)
@@ -95,10 +86,12 @@ impl PauseController {
                         programs keep theirs on the cores that they are given";
             warnings.push(text.to_owned());
         }
-        if self.is_in_grace() {
+        self.grace = self.grace.filter(|&end| Instant::now() < end);
+        if self.grace.is_some() {
             return warnings;
         }
         for &program in &plan.paused {
+            // A mechanism stops whole processes, and these threads are not to be touched.
             if table.has_excluded(program) {
                 warnings.push(format!(
                     "program {program} is not paused: threads of it are in control groups that are \
@@ -145,6 +138,7 @@ impl PauseController {
     ) -> Vec<String> {
         let pids = table.processes_of(program);
         let pauser = self.pauser(site.root());
+        // A program that is paused already is paused again, so that its new processes stop as well.
         let new = !pauser.is_paused(program);
         match pauser.pause(enactor, program, &pids) {
             Ok(pause) => {
@@ -157,6 +151,7 @@ impl PauseController {
             }
             Err(PauseError::Gone(_)) => Vec::new(),
             Err(error) => {
+                // Lasting obstacles. Others may pass, so the next plan tries again.
                 if matches!(error, PauseError::NoWay { .. } | PauseError::Own(_)) {
                     self.refused.insert(program);
                 }

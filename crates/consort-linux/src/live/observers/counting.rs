@@ -4,20 +4,19 @@ use crate::counters::{
     CounterBudget, EventRates, Notice, PlanInput, PmuProgram, SoftwareEvents, ThreadGroups,
     core_pmus, fill_signals, is_nmi_watchdog_on, plan,
 };
-use crate::events::PmuEvents;
 use crate::live::Host;
 use crate::perf::{GroupDelta, PerfTarget};
 use crate::sampling::switch_cost_ns;
 use consort_core::{Sample, Signal, ThreadId, Tier};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Events opened per quantum: an open costs 30 microseconds, up to 0.3 ms under
-/// load, and a quantum must not be spent opening.
+/// Events opened per quantum. To open one costs 30 microseconds, up to 0.3 ms under load, and a quantum
+/// must not be spent on that.
 const OPENS_PER_QUANTUM: usize = 64;
 
 /// The groups of all counting tiers, with the events that they count.
 #[derive(Debug, Default)]
-pub(super) struct ThreadCounters {
+pub(in crate::live) struct ThreadCounters {
     hardware: Option<HardwareCounters>,
     software: Option<SoftwareCounters>,
 }
@@ -31,8 +30,8 @@ struct HardwareCounters {
     read: Vec<GroupDelta>,
 }
 
-/// The software tier, which is on only while a policy decides by states or calls: its events make
-/// each switch of a thread dearer, in virtual machines by up to 14 microseconds.
+/// The software tier, which is on only while a policy decides by states or calls, because its events
+/// make each switch of a thread slower, in virtual machines by up to 14 microseconds.
 #[derive(Debug)]
 struct SoftwareCounters {
     events: SoftwareEvents,
@@ -59,8 +58,8 @@ impl ThreadCounters {
         }
     }
 
-    /// Counts what the software tier has, or no longer. Calls that are counted go on to be.
-    /// Returns true if either is wanted.
+    /// Switches the software tier on or off. It stays on once calls are counted. Returns true if it is
+    /// wanted.
     pub(super) fn count_switches(&mut self, on: bool) -> bool {
         let Some(software) = &mut self.software else {
             return on;
@@ -77,18 +76,22 @@ impl ThreadCounters {
     }
 
     /// Counts returns from futex and blocking calls too, from now on; returns the obstacles.
-    pub(super) fn count_calls(&mut self) -> Vec<String> {
+    pub(in crate::live) fn count_calls(&mut self) -> Vec<String> {
         let software = self.software.as_mut();
         software.map_or_else(Vec::new, SoftwareCounters::count_calls)
     }
 
-    /// Asks for a thread to be counted from the next quantum on.
-    pub(super) fn count_thread(&mut self, id: ThreadId) {
+    /// Counts a thread from the next quantum on.
+    pub(in crate::live) fn count_thread(&mut self, id: ThreadId) {
         if let Some(hardware) = &mut self.hardware {
             hardware.groups.enqueue_thread(id);
         }
         if let Some(software) = &mut self.software {
-            software.count_thread(id);
+            if software.is_on {
+                software.groups.enqueue_thread(id);
+            } else {
+                software.uncounted.insert(id);
+            }
         }
     }
 
@@ -103,30 +106,29 @@ impl ThreadCounters {
         }
     }
 
-    /// Begins a quantum, after all threads were read: opens groups on threads that wait for them,
-    /// so that the next read covers the whole quantum. Returns notices for the user.
-    pub(super) fn begin_quantum(&mut self) -> Vec<Notice> {
-        let losses = self
-            .hardware
-            .as_mut()
-            .and_then(HardwareCounters::note_losses);
-        let attached = self.groups().flat_map(ThreadGroups::attach_queued);
-        losses.into_iter().chain(attached).collect()
+    /// Begins a quantum, after all threads were read: opens groups on threads that wait for them, so
+    /// that the next reading covers the whole quantum. Returns notices for the user.
+    pub(in crate::live) fn begin_quantum(&mut self) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        if let Some(hardware) = &mut self.hardware {
+            // Notes when another program takes the counters away, and when they are back.
+            notices.extend(hardware.groups.note_losses(&hardware.read));
+            hardware.read.clear();
+            notices.extend(hardware.groups.attach_queued());
+        }
+        if let Some(software) = &mut self.software {
+            notices.extend(software.groups.attach_queued());
+        }
+        notices
     }
 
-    /// Adds a thread's counts since the last quantum to a sample; returns the number of sleeps that
-    /// it has begun, where that is counted.
+    /// Adds a thread's counts since the last quantum to a sample; returns the number of sleeps that it
+    /// has begun, if that is counted.
     pub(super) fn fill(&mut self, id: ThreadId, sample: &mut Sample) -> Option<u64> {
         if let Some(hardware) = &mut self.hardware {
             hardware.fill(id, sample);
         }
         self.software.as_mut()?.fill(id, sample)
-    }
-
-    fn groups(&mut self) -> impl Iterator<Item = &mut ThreadGroups> {
-        let hardware = self.hardware.as_mut().map(|h| &mut h.groups);
-        let software = self.software.as_mut().map(|s| &mut s.groups);
-        hardware.into_iter().chain(software)
     }
 }
 
@@ -142,18 +144,12 @@ impl HardwareCounters {
         }
     }
 
-    /// Tells when the counters are taken away by somebody else, and when they are back.
-    fn note_losses(&mut self) -> Option<Notice> {
-        let notice = self.groups.note_losses(&self.read);
-        self.read.clear();
-        notice
-    }
-
     fn fill(&mut self, id: ThreadId, sample: &mut Sample) {
         let Some(deltas) = self.groups.read(id) else {
             return;
         };
         let rates = self.rates.entry(id).or_default();
+        // One for each PMU: a thread may run on cores of several types.
         rates.resize(self.programs.len(), EventRates::default());
         fill_signals(sample, &self.programs, rates, &deltas);
         self.read.extend(deltas);
@@ -172,20 +168,13 @@ impl SoftwareCounters {
         }
     }
 
-    fn count_thread(&mut self, id: ThreadId) {
-        if self.is_on {
-            self.groups.enqueue_thread(id);
-        } else {
-            self.uncounted.insert(id);
-        }
-    }
-
     fn switch_events(&mut self, is_on: bool) {
         if is_on == self.is_on {
             return;
         }
         self.is_on = is_on;
         if is_on {
+            // Measured once, on this thread.
             if self.switch_ns == 0 {
                 let open = || self.events.open(PerfTarget::Thread { tid: 0 });
                 self.switch_ns = switch_cost_ns(open).unwrap_or(0);
@@ -198,7 +187,7 @@ impl SoftwareCounters {
     }
 
     fn count_calls(&mut self) -> Vec<String> {
-        // Asked again, threads would be attached anew for nothing.
+        // A second change of layout would detach and attach all threads for nothing.
         if !self.events.has_uncounted_calls() {
             return Vec::new();
         }
@@ -230,17 +219,14 @@ fn programs(host: &Host) -> Vec<PmuProgram> {
             events,
             budget: CounterBudget::from_pmu(events, watchdog),
         };
-        let plan = plan(&wanted_signals(events), &[input]);
+        let wanted: Vec<Signal> = events.formulas.iter().map(|f| f.signal).collect();
+        let plan = plan(&wanted, &[input]);
         PmuProgram::new(&plan, &pmu.name, pmu.kind, events)
     };
     core_pmus(&host.root)
         .into_iter()
         .filter_map(program)
         .collect()
-}
-
-fn wanted_signals(events: &PmuEvents) -> Vec<Signal> {
-    events.formulas.iter().map(|f| f.signal).collect()
 }
 
 #[cfg(test)]
@@ -250,7 +236,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn threads_are_counted_only_while_a_policy_asks() {
+    fn software_tier_counts_only_while_on() {
         let Ok(events) = SoftwareEvents::probe(Path::new("/")) else {
             eprintln!("skipped: software events are not permitted");
             return;

@@ -1,6 +1,6 @@
 //! Limits of CPU time by which control groups hold managed threads.
 //!
-//! A thread that its group's limit holds looks as if it waited for a PU; only the group's counts tell
+//! A thread that its group's limit holds looks as if it waited for a PU. Only the group's counts show
 //! the difference.
 
 use crate::cgroup::{CpuLimit, CpuLimits, read_limit};
@@ -22,9 +22,9 @@ const KNOWN_AT_A_TIME: usize = 16;
 /// Groups whose limit is read at a time.
 const GROUPS_AT_A_TIME: usize = 128;
 
-/// Groups of managed threads, with the limits of those that have one.
+/// Groups of managed threads, with the limits of the groups that have one.
 #[derive(Debug)]
-pub(super) struct GroupLimits {
+pub(in crate::live) struct GroupLimits {
     root: PathBuf,
     hierarchies: CpuLimits,
     /// Directories of the groups that each thread is in, ancestors too.
@@ -56,7 +56,7 @@ impl GroupLimits {
     }
 
     /// The threads among these that a limit held lately, each with the limit that held it most.
-    pub(super) fn throttled_threads(
+    pub(in crate::live) fn throttled_threads(
         &mut self,
         threads: &[ThreadId],
         now: Instant,
@@ -66,6 +66,7 @@ impl GroupLimits {
             self.look_at_threads(threads);
             self.look_at_groups();
         }
+        // Usual, so the threads are not visited.
         if self.groups.values().all(|group| group.throttle.is_none()) {
             return BTreeMap::new();
         }
@@ -105,12 +106,14 @@ impl GroupLimits {
             .take(KNOWN_AT_A_TIME)
             .collect();
         self.last.0 = next.last().copied();
+        // In parts, because each reading takes about 10 us.
         let due = new.into_iter().take(NEW_AT_A_TIME).chain(next);
         for id in due {
             let file = thread_dir(&self.root, id.pid, id.tid).join("cgroup");
             let text = read::text(&file);
             if text.is_none() && self.groups_of.contains_key(&id) {
-                // It stays where it was until it can be read again, or is known to have ended.
+                // A failed reading does not mean that the thread has moved: it counts as where it was
+                // until it can be read again.
                 continue;
             }
             let groups = self.hierarchies.groups_of(&text.unwrap_or_default());
@@ -148,6 +151,7 @@ impl LimitedGroup {
     fn update_limit(&mut self, limit: Option<CpuLimit>) {
         let before = std::mem::replace(&mut self.limit, limit);
         self.throttle = self.limit.as_ref().zip(before).and_then(|(now, before)| {
+            // A group that was made anew under the same name counts from 0 again.
             let periods = now.periods.saturating_sub(before.periods);
             let throttled = now.throttled.saturating_sub(before.throttled);
             (periods > 0 && throttled > 0).then(|| Throttle {
@@ -187,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_below_a_limited_group_are_throttled_while_it_holds() {
+    fn threads_below_limited_group_are_throttled() {
         let tree = Tree(tempfile::tempdir().unwrap());
         tree.put(
             "proc/self/mountinfo",

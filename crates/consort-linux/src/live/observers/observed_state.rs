@@ -1,21 +1,21 @@
-//! One look at one thread: its counters, and `/proc` where that is needed.
+//! The last reading of one thread, and the rules by which its counters suffice without `/proc`.
 //!
-//! Counters of a thread are read with one system call, which costs a third of the time that its
-//! files in `/proc` take (0.7 against 1.9 us), but make each of its switches dearer. Only where a policy
-//! decides by who can run at the moment, threads are counted and
+//! Counters of a thread are read with one system call, which costs a third of the time that its files
+//! in `/proc` take (0.7 against 1.9 us), but they make each of its switches slower. So threads are
+//! counted only if a policy decides by the threads that can run at the moment. Then
 //!
-//! - `/proc` is read every [`TIMES_EVERY`], or [`STATES_EVERY`] for a thread that sleeps on: it has
-//!   nothing to tell, and there may be thousands of them;
-//! - where states decide, also when the thread has left its PU, or begun a sleep where that is
-//!   counted, so that only its state tells.
+//! - `/proc` is read every [`TIMES_EVERY`]. For a thread that keeps sleeping it is read only every
+//!   [`STATES_EVERY`]: such a thread does not change, and a host may have thousands of them;
+//! - if states decide, `/proc` is also read when the thread has left its PU, or has begun a sleep if
+//!   sleeps are counted, because only its state then shows whether it can run.
 //!
-//! Otherwise `/proc` is read in every quantum and tells as much as counters would. Of its two files
-//! `schedstat` alone is read, for a third of the cost of both, as long as its times tell who can run:
-//! who ran can, and who slept and did not run sleeps. `stat` is read whenever a thread did not run
-//! though it was awake, and every [`STATES_EVERY`].
+//! Without counters, `/proc` is read in every quantum and shows as much. Of its two files, `schedstat`
+//! alone is read, for a third of the cost of both, as long as its times show the state: a thread that
+//! ran can run, and one that slept and did not run still sleeps. `stat` is read whenever a thread did
+//! not run although it was awake, and every [`STATES_EVERY`].
 //!
-//! Pitfall: in quanta below [`TIMES_EVERY`] no time spent waiting for a PU is told, and the PU is the
-//! one that was seen last.
+//! Pitfall: in quanta below [`TIMES_EVERY`] no waiting time is reported, and the PU is the one that was
+//! read last.
 
 use crate::counters::SleepCounter;
 use crate::discovery::{ProcSample, RunState};
@@ -23,22 +23,22 @@ use crate::live::clock;
 use consort_core::{PuId, Reading, Sample, Signal, Tier};
 use std::time::{Duration, Instant};
 
-/// Longest time between two readings of a running thread in `/proc`. In longer quanta than this it
-/// is read every time.
+/// Longest time between two readings of a running thread in `/proc`. In longer quanta it is read every
+/// time.
 pub(super) const TIMES_EVERY: Duration = Duration::from_millis(50);
-/// The same for its state and PU, where states do not decide, and for all of a thread that has slept
-/// all the time: a woken one that waits for a PU seems asleep until it runs, or for this long. In
-/// quanta of a second all is read in each.
+/// The same for its state and PU if states do not decide, and for everything about a thread that has
+/// slept all the time. A thread that was woken and waits for a PU seems asleep until it runs, or for
+/// this long. In quanta of a second everything is read in each.
 const STATES_EVERY: Duration = Duration::from_millis(950);
 
-/// State of a thread when it was last looked at; nothing was consumed before it was found.
+/// State of a thread at the last reading; at first, one that has consumed nothing.
 #[derive(Clone, Debug, Default)]
 pub(in crate::live) struct ObservedState {
     /// Last reading of `/proc`.
     last: Option<ProcSample>,
     /// Time of that reading.
     read: Option<Instant>,
-    /// Time of the last one that told its state and PU.
+    /// Time of the last reading that included its state and PU.
     reported: Option<Instant>,
     /// Sleeps of the thread since it was first seen.
     sleeps: Option<SleepCounter>,
@@ -55,8 +55,8 @@ impl ObservedState {
         self.last.map(|last| last.last_pu)
     }
 
-    /// PU that the thread was on at the end of an interval of this length, ns, as `/proc` told it then
-    /// or, in short intervals, shortly before: an older one may be that of an earlier place.
+    /// PU that the thread was on at the end of an interval of this length, ns, as `/proc` showed it then
+    /// or, in short intervals, shortly before. An older PU may be that of an earlier place.
     pub(in crate::live) fn pu_at(&self, end: Instant, length_ns: u64) -> Option<PuId> {
         let limit = Duration::from_nanos(length_ns).max(TIMES_EVERY);
         self.recent_position(end, limit).map(|(_, pu)| pu)
@@ -72,9 +72,9 @@ impl ObservedState {
         self.last.map(|reported| (reported.state, reported.last_pu))
     }
 
-    /// State of the thread, true for runnable, if counters alone tell it; `/proc` need not be read
-    /// then. Where sleeps are not counted, each switch may have been one; where no `states` are
-    /// asked for, whoever ran can run.
+    /// State of the thread, true for runnable, if counters alone show it, so that `/proc` need not be
+    /// read. If sleeps are not counted, each switch may have been one. If no `states` are wanted, a
+    /// thread that ran counts as runnable.
     pub(super) fn infer_runnable(
         &self,
         now: Instant,
@@ -94,8 +94,8 @@ impl ObservedState {
         is_recent.then_some(runnable)
     }
 
-    /// A reading of the thread's times, if they tell its state as well: who ran can run, and who
-    /// slept and did not run sleeps.
+    /// A reading of the thread's times, if they show its state as well: a thread that ran can run, and
+    /// one that slept and did not run still sleeps.
     pub(super) fn infer_from_times(
         &self,
         now: Instant,
@@ -116,10 +116,10 @@ impl ObservedState {
         }
     }
 
-    /// Adds that a thread that slept all the time waited for no PU, where waiting is told at all.
+    /// Adds that a thread that slept all the time waited for no PU, if the kernel reports waiting.
     pub(super) fn add_no_wait(&self, interval_ns: u64, sample: &mut Sample) {
-        let is_told = self.last.is_some_and(|last| last.wait_ns.is_some());
-        if is_told && interval_ns >= clock::nanos(TIMES_EVERY) {
+        let is_reported = self.last.is_some_and(|last| last.wait_ns.is_some());
+        if is_reported && interval_ns >= clock::nanos(TIMES_EVERY) {
             sample.set(
                 Signal::WaitTime,
                 Reading::fully_counted(0.0, Tier::Proc, interval_ns),
@@ -127,7 +127,7 @@ impl ObservedState {
         }
     }
 
-    /// Begins with this reading: what the thread has consumed until `now` is not counted.
+    /// Starts from this reading: what the thread has consumed until `now` is not counted.
     pub(super) fn set_baseline(&mut self, now: Instant, reported: ProcSample) {
         self.last = Some(reported);
         self.read = Some(now);
@@ -157,8 +157,8 @@ impl ObservedState {
         }
     }
 
-    /// Forgets the thread's sleeps: being paused looks like one. It counts as awake when it goes
-    /// on; one that slept before sleeps again at once.
+    /// Forgets the thread's sleeps, because a pause looks like one. It counts as awake when it
+    /// continues; one that slept before the pause sleeps again at once.
     pub(super) fn restart_sleeps(&mut self) {
         if let Some(sleeps) = &mut self.sleeps {
             *sleeps = SleepCounter::from_state(RunState::Runnable);
@@ -191,8 +191,8 @@ impl ObservedState {
     }
 }
 
-/// Adds a thread's consumption between two readings of `/proc`. Where the last was not at the end
-/// of the last interval, this one gets its share of the CPU time, and no waiting time is told.
+/// Adds a thread's consumption between two readings of `/proc`. If the last reading was before the
+/// beginning of the interval, the interval gets its share of the CPU time, and no waiting time.
 fn add_times(
     before: Option<&ProcSample>,
     now: &ProcSample,
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_on_is_read_every_second_and_who_runs_on_every_fifty_milliseconds() {
+    fn sleeping_threads_are_read_less_often() {
         let now = Instant::now() + Duration::from_secs(10);
         let look = |state, ms, cpu_ns| {
             let thread = thread(now, Duration::from_millis(ms), state);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_awake_and_does_not_run_is_read_at_once() {
+    fn awake_thread_that_did_not_run_is_read() {
         let now = Instant::now() + Duration::from_secs(10);
         let thread = thread(now, Duration::from_millis(1), RunState::Runnable);
         assert_eq!(
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_begun_a_sleep_is_read_at_once_where_states_decide() {
+    fn begun_sleep_is_read_if_states_decide() {
         let now = Instant::now() + Duration::from_secs(10);
         let thread = thread(now, Duration::from_millis(1), RunState::Sleeping);
         let look = |states| thread.infer_runnable(now, Some(1), states, &counted(1e6));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn where_sleeps_are_not_counted_whoever_left_its_pu_is_read_at_once() {
+    fn each_switch_is_read_if_sleeps_are_uncounted() {
         let now = Instant::now() + Duration::from_secs(10);
         let thread = thread(now, Duration::from_millis(1), RunState::Runnable);
         let look = |switches: f64| {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn thread_that_ran_before_it_was_attached_counts_from_then_on() {
+    fn attached_thread_counts_from_baseline() {
         let mut thread = ObservedState::default();
         let begin = Instant::now();
         thread.set_baseline(begin, reported(RunState::Runnable, 5_000, 3_000));
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn times_alone_tell_who_ran_and_who_slept_on() {
+    fn times_alone_show_running_and_sleeping() {
         let begin = Instant::now();
         let state = |before, cpu_ms: u64, after_ms| {
             let mut thread = ObservedState::default();
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pu_of_an_earlier_interval_tells_nothing_of_this_one() {
+    fn pu_of_earlier_interval_is_not_used() {
         let end = Instant::now();
         let at = |ago_ms, length_ms: u64| {
             let mut thread = ObservedState::default();
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_waits_for_nothing() {
+    fn sleeping_thread_waits_for_nothing() {
         let waited = |quantum_ms: u64, reported| {
             let mut thread = ObservedState::default();
             let quantum_ns = quantum_ms * 1_000_000;
@@ -377,7 +377,7 @@ mod tests {
             ..slept
         };
         assert_eq!(waited(100, (without, true)), None);
-        // In short quanta waiting is told of nobody.
+        // In short quanta no waiting is reported.
         assert_eq!(waited(4, (slept, true)), None);
     }
 

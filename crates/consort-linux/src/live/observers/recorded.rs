@@ -11,25 +11,23 @@
 //! ]}
 //! ```
 //!
-//! From the shares and a thread's CPU time come counts with the same shares: a cycle per
-//! nanosecond, an access to the last-level cache per cycle. They are as good as the recording and
-//! know no phases. Instructions that are not counted are taken from `instructions_per_cpu_s`, or
-//! as one per nanosecond: progress is then CPU time. The share of runnable time that threads spent
-//! on a PU, which backing off goes by, would not do: it falls with every core that a program does
-//! without, so that no program would ever scale less than linearly.
+//! The shares and a thread's CPU time give counts with the same shares: one cycle per nanosecond and
+//! one access to the last-level cache per cycle. They are as good as the recording and know no phases.
+//! Instructions that are not counted come from `instructions_per_cpu_s`, or else are one per
+//! nanosecond, so that progress is CPU time. The share of runnable time that threads spent on a PU,
+//! which back-off uses, is no substitute: it falls with every core that a program loses, so that every
+//! program would seem to scale linearly.
 //!
 //! Pitfall: progress by CPU time sees programs wait for each other, but not for memory.
-
-mod error;
-
-pub use error::RecordedMeasuresError;
 
 use consort_core::{Reading, Sample, Signal, SignalOffers, Tier};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 
-/// Instructions per CPU time, 1/ns, where no value is given: progress is then CPU time.
+/// Instructions per CPU time, 1/ns, if no value is given: progress is then CPU time.
 const UNKNOWN_RATE: f64 = 1.0;
 
 /// Measures of programs by their names.
@@ -55,10 +53,6 @@ struct MeasuresRow {
 }
 
 impl MeasuresRow {
-    fn is_measured(&self) -> bool {
-        self.llc_miss_rate.is_some() || self.bus_occupancy.is_some()
-    }
-
     /// The first impossible value: its key, the value, and what would be right.
     fn fault(&self) -> Option<(&'static str, f64, &'static str)> {
         let share = "a number from 0 to 1";
@@ -100,7 +94,11 @@ impl RecordedMeasures {
             Err(source) => return Err(RecordedMeasuresError::Malformed { origin, source }),
         };
         let mut programs = BTreeMap::new();
-        for row in file.programs.into_iter().filter(MeasuresRow::is_measured) {
+        for row in file.programs {
+            // Reports also list programs without measures.
+            if row.llc_miss_rate.is_none() && row.bus_occupancy.is_none() {
+                continue;
+            }
             let name = row.name.clone();
             if let Some((key, value, expected)) = row.fault() {
                 return Err(RecordedMeasuresError::Value {
@@ -205,6 +203,72 @@ impl RecordedMeasures {
     }
 }
 
+/// Reason for which a recording cannot be used.
+#[derive(Debug, Error)]
+pub enum RecordedMeasuresError {
+    /// The file cannot be read.
+    #[error("cannot read profile {origin}: {source}", origin = origin.display())]
+    Read {
+        /// The file.
+        origin: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The file is not of the form.
+    #[error("profile {origin}: {source}", origin = origin.display())]
+    Malformed {
+        /// The file.
+        origin: PathBuf,
+        /// The fault and its place.
+        source: serde_json::Error,
+    },
+    /// A value is impossible.
+    #[error(
+        "profile {origin}: {key} of program '{name}' is {value}; expected {expected}",
+        origin = origin.display()
+    )]
+    Value {
+        /// The file.
+        origin: PathBuf,
+        /// The program.
+        name: String,
+        /// The key.
+        key: &'static str,
+        /// The value in the file.
+        value: f64,
+        /// A description of right values.
+        expected: &'static str,
+    },
+    /// No program in the file has measures.
+    #[error(
+        "profile {origin}: no program has measures; reports of runs where `consort machine` shows \
+         the tier counters have them",
+        origin = origin.display()
+    )]
+    Empty {
+        /// The file.
+        origin: PathBuf,
+    },
+    /// A program is in the file twice.
+    #[error("profile {origin}: program '{name}' is there twice", origin = origin.display())]
+    Twice {
+        /// The file.
+        origin: PathBuf,
+        /// The program.
+        name: String,
+    },
+    /// A program is not in the file.
+    #[error("profile {origin} has no program '{name}'; it has {known}", origin = origin.display())]
+    Missing {
+        /// The file.
+        origin: PathBuf,
+        /// The program.
+        name: String,
+        /// The programs that are, separated by commas.
+        known: String,
+    },
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_in_it_is_told_which_are() {
+    fn missing_program_error_lists_known_programs() {
         let missing = parse(TWO).unwrap().check("c").unwrap_err().to_string();
         assert_eq!(missing, "profile p.json has no program 'c'; it has a, b");
     }

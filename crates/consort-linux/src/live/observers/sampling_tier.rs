@@ -23,6 +23,8 @@ pub(super) struct IntervalProfiles(Vec<ProfiledThread>);
 impl IntervalProfiles {
     /// The profile of a thread; the last one of a tid that was used twice.
     pub(super) fn get(&self, id: ThreadId) -> Option<&ThreadProfile> {
+        // Sorted by tid. A tid that was used twice in an interval has two entries, the last one for
+        // the present thread.
         let end = self.0.partition_point(|profiled| profiled.tid <= id.tid);
         let same = self.0[..end].iter().rev();
         let mut same = same.take_while(|profiled| profiled.tid == id.tid);
@@ -34,19 +36,19 @@ impl IntervalProfiles {
 /// The sampling tier: sampler and profiler, with their counts and cost.
 pub(in crate::live) struct SamplingTier {
     pub(super) sampler: Sampler,
-    /// CPU time that one sample takes from the thread that it hits, ns; 0 where it could not be
+    /// CPU time that one sample takes from the thread that it interrupts, ns; 0 if it could not be
     /// measured.
     cost_ns: u64,
-    pub(super) profiler: SampleProfiler,
-    counts: SampleCounts,
+    pub(in crate::live) profiler: SampleProfiler,
+    pub(in crate::live) counts: SampleCounts,
     unsettled: UnsettledCost,
     /// Number of times that the timers of the PUs expired in the sampled threads; estimated.
     timers: f64,
-    /// Costs of events on threads; none where all that runs on PUs is sampled.
+    /// Costs of events on threads; `None` if everything that runs on the PUs is sampled.
     own_events: Option<ThreadEventCosts>,
     root: PathBuf,
     pus: PuSet,
-    /// True if records were lost since members were last compared with what is there.
+    /// True if records were lost since the members were last compared with the known processes.
     lost_lately: bool,
 }
 
@@ -62,7 +64,7 @@ struct ThreadEventCosts {
     cost_ns: u64,
 }
 
-/// Threads and processes that the census knows, for letting go of those that ended unseen.
+/// Threads and processes that the scan knows, for letting go of the ones that ended unseen.
 #[derive(Clone, Copy)]
 pub(in crate::live) struct KnownThreads<'a> {
     /// Returns true if a thread of this number is known.
@@ -84,11 +86,11 @@ struct UnsettledCost {
 }
 
 impl ThreadEventCosts {
-    fn measure(wish: &SamplingSetup) -> Self {
-        let rate_hz = wish.config.rate_hz;
+    fn measure(setup: &SamplingSetup) -> Self {
+        let rate_hz = setup.config.rate_hz;
         Self {
             switch_ns: sampling_switch_ns(rate_hz).unwrap_or(0),
-            clone_ns: sampling_clone_ns(rate_hz, &wish.pus).unwrap_or(0),
+            clone_ns: sampling_clone_ns(rate_hz, &setup.pus).unwrap_or(0),
             would_cost_ns: 0,
             cost_ns: 0,
         }
@@ -101,8 +103,10 @@ impl ThreadEventCosts {
 }
 
 impl SamplingTier {
-    /// Reads all rings; for the last time nothing is held back for the sake of order.
-    pub(super) fn drain(&mut self, is_last: bool) -> RecordBatch {
+    /// Reads all rings. Usually the latest records wait for the next reading, because another ring may
+    /// yet get older ones; the last reading returns everything.
+    pub(in crate::live) fn drain(&mut self, is_last: bool) -> RecordBatch {
+        // With the CPU time of the process that reads code, which works for this run.
         let before_ns = own_cpu_ns() + reader::cpu_ns();
         let batch = match is_last {
             true => self.sampler.drain_all(),
@@ -112,23 +116,19 @@ impl SamplingTier {
         self.lost_lately |= batch.lost > 0;
         self.counts.taken += batch.samples() as u64 + batch.thinned + batch.lost;
         self.profiler.apply(&batch);
-        self.note_starts(&batch);
+        // All threads and processes that have begun count, also the ones that ended at once.
+        let starts = { batch.records.iter() }.filter(|r| matches!(r, PerfRecord::Fork(_)));
+        let is_open = self.sampler.is_open();
+        if let Some(own) = &mut self.own_events {
+            own.add(starts.count() as u64 * own.clone_ns, is_open);
+        }
         let after_ns = own_cpu_ns() + reader::cpu_ns();
         self.unsettled.own_ns += after_ns.saturating_sub(before_ns);
         self.unsettled.samples += batch.samples() as u64;
         batch
     }
 
-    /// Notes threads and processes that have begun, those that ended at once included.
-    fn note_starts(&mut self, batch: &RecordBatch) {
-        let is_open = self.sampler.is_open();
-        let starts = { batch.records.iter() }.filter(|r| matches!(r, PerfRecord::Fork(_)));
-        if let Some(own) = &mut self.own_events {
-            own.add(starts.count() as u64 * own.clone_ns, is_open);
-        }
-    }
-
-    /// Ends the interval; returns the profiles of threads that had samples in it. Those that are not
+    /// Ends the interval; returns the profiles of threads that had samples in it. Threads that are not
     /// known any more are dropped within a second or an interval.
     pub(super) fn end_interval(
         &mut self,
@@ -154,8 +154,8 @@ impl SamplingTier {
         self.profiler.earlier_profile(id.pid, id.tid)
     }
 
-    /// Settles the cost of samples, and lets go of threads whose end was missed; not in every
-    /// quantum, as all threads are gone through.
+    /// Settles the cost of samples, and lets go of threads whose end was missed. This visits all threads,
+    /// so it is not done in every quantum.
     fn settle_if_due(&mut self, interval_ns: u64, known: KnownThreads<'_>) {
         self.unsettled.interval_ns += interval_ns;
         if self.unsettled.interval_ns < SETTLE_EVERY_NS {
@@ -170,6 +170,8 @@ impl SamplingTier {
         let due = std::mem::take(&mut self.unsettled);
         if let Some(own) = &mut self.own_events {
             let cost_ns = std::mem::take(&mut own.would_cost_ns) as f64;
+            // What the events would have cost if they had been open all the time, relative to the
+            // work of the threads.
             let cost = cost_ns / (due.managed_ns.max(1)) as f64;
             self.sampler.apply_duty(&self.root, &self.pus, cost);
         }
@@ -177,12 +179,8 @@ impl SamplingTier {
             .settle_cost(due.own_ns, due.managed_ns, due.samples, due.interval_ns);
     }
 
-    pub(super) fn counts(&self) -> SampleCounts {
-        self.counts
-    }
-
     /// CPU time that samples took from the threads so far, s; estimated.
-    pub(super) fn cost_s(&self) -> f64 {
+    pub(in crate::live) fn cost_s(&self) -> f64 {
         let timers = if self.sampler.is_host_wide() {
             self.timers
         } else {
@@ -216,8 +214,8 @@ pub(in crate::live) struct SamplingSetup {
     /// CPU time that one sample takes from the thread that it hits, ns.
     pub(in crate::live) cost_ns: u64,
     pub(in crate::live) config: SamplerConfig,
-    /// Made before programs are started, so that the process that reads their code is there in time;
-    /// `None` if sampling is not wanted.
+    /// Made before programs are started, so that the process that reads their code runs in time; `None`
+    /// if sampling is not wanted.
     profiler: Option<SampleProfiler>,
     /// PUs on which events on threads are opened.
     pub(in crate::live) pus: PuSet,
@@ -233,7 +231,7 @@ impl SamplingSetup {
         } else {
             0
         };
-        // Up to 20 times dearer in some virtual machines than on bare metal.
+        // A sample costs up to 20 times as much in some virtual machines as on bare metal.
         let config = SamplerConfig::default()
             .for_cost(cost_ns)
             .with_permitted_rates(&host.root);
@@ -252,22 +250,22 @@ impl SamplingSetup {
 /// The sampling tier if its events could be opened, else none and a warning with the reason.
 pub(in crate::live) fn accept_sampler(
     sampler: Option<Result<Sampler, SamplerError>>,
-    wish: SamplingSetup,
+    setup: SamplingSetup,
     warnings: &mut Warnings,
 ) -> Option<SamplingTier> {
     match sampler? {
         Ok(mut sampler) => {
-            let own_events = (!sampler.is_host_wide()).then(|| ThreadEventCosts::measure(&wish));
+            let own_events = (!sampler.is_host_wide()).then(|| ThreadEventCosts::measure(&setup));
             sampler.limit_event_cost();
             Some(SamplingTier {
                 sampler,
-                cost_ns: wish.cost_ns,
-                profiler: wish.profiler?,
+                cost_ns: setup.cost_ns,
+                profiler: setup.profiler?,
                 counts: SampleCounts::default(),
                 unsettled: UnsettledCost::default(),
                 timers: 0.0,
-                root: wish.root,
-                pus: wish.pus,
+                root: setup.root,
+                pus: setup.pus,
                 own_events,
                 lost_lately: false,
             })

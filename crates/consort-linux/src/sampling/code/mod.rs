@@ -14,15 +14,13 @@
 //! overwritten in place keeps its inode; code that is rewritten within a round is decoded as it is
 //! at the round's end.
 
-mod file_change_times;
 mod images;
 mod pages;
 mod space;
 
+pub(crate) use pages::GenerationCache;
 #[cfg(test)]
 pub(super) use space::executable_images;
-
-pub(crate) use pages::GenerationCache;
 pub use space::{CodePlace, SpaceId};
 
 use crate::perf::record::{PerfRecord, Stamp};
@@ -190,7 +188,7 @@ impl CodeMap {
         warnings
     }
 
-    /// Forgets the pages of spaces that are gone; returns those that are still there.
+    /// Forgets the pages of spaces that are gone; returns the spaces that are still there.
     pub fn sweep(&mut self) -> HashSet<SpaceId> {
         let living = self.spaces.living_spaces();
         self.pages.retain_spaces(&living);
@@ -254,7 +252,7 @@ impl CodeMap {
         window
     }
 
-    /// Numbers of pages and windows found so far, and of those that were not.
+    /// Numbers of pages and windows that were found so far, and that were not.
     pub fn counts(&self) -> CodeCounts {
         self.counts
     }
@@ -268,29 +266,23 @@ impl CodeMap {
             bytes: Vec::with_capacity((BEFORE_BYTES + FROM_BYTES) as usize),
             changeable: false,
         };
-        if let Some(before) = self.page_before(at, own.start) {
-            window.base = at.ip.saturating_sub(BEFORE_BYTES);
+        // Pages next to it only if the window reaches into them and they can be read.
+        let wanted = at.ip.saturating_sub(BEFORE_BYTES);
+        if wanted < own.start
+            && let Ok(before) = self.page(at, wanted)
+            && before.end() == own.start
+        {
+            window.base = wanted;
             window.extend(&before, at.ip);
         }
         window.extend(&own, at.ip);
-        if let Some(behind) = self.page_behind(at, own.end()) {
+        if at.ip.saturating_add(FROM_BYTES) > own.end()
+            && let Ok(behind) = self.page(at, own.end())
+            && behind.start == own.end()
+        {
             window.extend(&behind, at.ip);
         }
         Ok(window)
-    }
-
-    /// The page that ends at `start`, if the window needs it and it can be read.
-    fn page_before(&mut self, at: CodeAddress, start: u64) -> Option<MappedPage> {
-        let wanted = at.ip.saturating_sub(BEFORE_BYTES);
-        let page = (wanted < start).then(|| self.page(at, wanted).ok())??;
-        (page.end() == start).then_some(page)
-    }
-
-    /// The page that begins at `end`, if the window needs it and it can be read.
-    fn page_behind(&mut self, at: CodeAddress, end: u64) -> Option<MappedPage> {
-        let wanted = at.ip.saturating_add(FROM_BYTES);
-        let page = (wanted > end).then(|| self.page(at, end).ok())??;
-        (page.start == end).then_some(page)
     }
 
     fn page(&mut self, at: CodeAddress, address: u64) -> Result<MappedPage, CodeMiss> {

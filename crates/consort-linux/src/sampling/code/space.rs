@@ -1,7 +1,6 @@
 //! Address spaces: a process id stands for a new one after each `exec`.
 
-use super::file_change_times::FileChangeTimes;
-use super::images::{FileId, Image, Images};
+use super::images::{FileChangeTimes, FileId, Image, Images};
 use crate::perf::record::{MmapRecord, PerfRecord};
 use crate::reader::CodeReader;
 use crate::sampling::RecordBatch;
@@ -90,7 +89,7 @@ impl AddressSpaces {
         }
     }
 
-    /// Notes the processes that become other programs within the batch, and forgets those that have
+    /// Notes the processes that become other programs within the batch, and forgets the ones that have
     /// ended. After lost records nothing known is sure.
     pub(super) fn begin_round(&mut self, batch: &RecordBatch) {
         self.round += 1;

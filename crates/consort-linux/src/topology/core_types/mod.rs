@@ -121,8 +121,8 @@ fn views(
         let Some((kinds, values, own)) = found.into_iter().next() else {
             continue;
         };
-        let is_told = count_distinct(&classes(&views, cores.len())) > 1;
-        if source != CoreTypeSource::MaxFrequency || !is_told {
+        let is_distinct = count_distinct(&classes(&views, cores.len())) > 1;
+        if source != CoreTypeSource::MaxFrequency || !is_distinct {
             notes.extend(own);
         }
         if is_kernels {
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_capacities_do_not_hide_what_firmware_tells() {
+    fn equal_capacities_do_not_hide_firmware() {
         let files: &[(&str, &[u64])] = &[
             ("cpu_capacity", &[1024; 4]),
             ("acpi_cppc/highest_perf", &[64, 63, 40, 40]),

@@ -5,7 +5,7 @@ use super::super::support::config;
 use consort_core::policy::{Policy, PolicyRng, View};
 use consort_core::{Backoff, ControlLoop, Decision};
 use consort_linux::enforce::EnactChoice;
-use consort_linux::live::{Host, LaunchSpec, LiveMachine, WatchRate};
+use consort_linux::live::{Host, LiveMachine, LiveSettings, WatchRate};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -39,8 +39,7 @@ pub fn live(args: &[OsString], dry_run: bool) -> ExitCode {
     let every: u64 = args[2].to_str().unwrap().parse().unwrap();
     let mut command = Command::new(&args[3]);
     command.args(&args[4..]);
-    let spec = LaunchSpec {
-        command,
+    let settings = LiveSettings {
         interval: QUANTUM,
         watch: WatchRate::Full,
         dry_run,
@@ -52,7 +51,7 @@ pub fn live(args: &[OsString], dry_run: bool) -> ExitCode {
         enact: config(Path::new(&args[0])),
     };
     let host = Host::detect(Path::new("/")).unwrap();
-    let live = LiveMachine::launch(host, spec).unwrap();
+    let live = LiveMachine::launch(host, command, settings).unwrap();
     let policy = Box::new(Gang { quanta: 0, every });
     let mut wheel = ControlLoop::new(live, policy, Backoff::off(), 1);
     while wheel.run_turn().unwrap().is_some() {}

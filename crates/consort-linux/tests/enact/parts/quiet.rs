@@ -4,7 +4,7 @@ use super::super::support::{config, reads, say};
 use consort_core::policy::{Policy, PolicyRng, View};
 use consort_core::{Backoff, ControlLoop, Decision};
 use consort_linux::enforce::EnactChoice;
-use consort_linux::live::{Host, LaunchSpec, LiveMachine, WatchRate};
+use consort_linux::live::{Host, LiveMachine, LiveSettings, WatchRate};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -28,8 +28,7 @@ impl Policy for Nothing {
 pub fn quiet(args: &[OsString]) -> ExitCode {
     let mut command = Command::new(&args[1]);
     command.args(&args[2..]);
-    let spec = LaunchSpec {
-        command,
+    let settings = LiveSettings {
         interval: Duration::from_millis(4),
         watch: WatchRate::Full,
         dry_run: false,
@@ -41,7 +40,7 @@ pub fn quiet(args: &[OsString]) -> ExitCode {
         enact: config(Path::new(&args[0])),
     };
     let host = Host::detect(Path::new("/")).unwrap();
-    let live = LiveMachine::launch(host, spec).unwrap();
+    let live = LiveMachine::launch(host, command, settings).unwrap();
     let mut wheel = ControlLoop::new(live, Box::new(Nothing), Backoff::off(), 1);
     let own = of(|| ()).1;
     let mut by_threads: BTreeMap<usize, Vec<u64>> = BTreeMap::new();

@@ -16,7 +16,8 @@ use anyhow::{Result, anyhow};
 use consort_core::{ControlLoop, ControlTurn, Machine};
 use consort_linux::control::{ControlServer, SocketPlace};
 use consort_linux::enact::runtime_dirs;
-use consort_linux::live::{AttachSpec, EndCondition, GroupMachine};
+use consort_linux::live::{AttachSpec, EndCondition, GroupMachine, LiveSettings};
+use consort_linux::pause::PauseKind;
 use machine::{DaemonMachine, LoopCommand, PolicyContext};
 use metrics::MetricsPage;
 use sd_notify::NotifyState;
@@ -47,14 +48,19 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
     };
     let snapshot = DaemonSnapshot::new(&setup);
     let server = ControlServer::open(place, is_root)?;
-    let spec = AttachSpec {
+    let settings = LiveSettings {
         interval: setup.interval,
         watch: setup.selection().watch(false),
         dry_run: args.manage.dry_run,
         override_affinity: args.manage.override_affinity,
         enactors,
         cookies,
+        pausing: PauseKind::ALL.to_vec(),
+        recorded: None,
         enact: manage::enact_config(args.manage.dry_run),
+    };
+    let spec = AttachSpec {
+        settings,
         until: EndCondition::Requested,
         leads: Some(setup.requested.clone()),
     };

@@ -1,49 +1,43 @@
-//! The senses of a run: all that is read of its threads, by counters, samples, `/proc`, energy
-//! meters and a recording; nothing here changes a thread.
+//! The observers of a run: all that is read of its threads, by counters, samples, `/proc`, energy
+//! meters and a recording. Nothing here changes a thread.
 
 mod counting;
-mod energy;
-mod idle;
+mod host_meters;
 mod limits;
 mod observed_state;
 mod recorded;
 mod sampling_tier;
 
-pub(super) use energy::TIER as ENERGY_TIER;
+pub(super) use host_meters::TIER as ENERGY_TIER;
 pub(super) use observed_state::ObservedState;
 pub use recorded::{RecordedMeasures, RecordedMeasuresError};
 pub(super) use sampling_tier::{KnownThreads, SamplingSetup, SamplingTier, accept_sampler};
 
-use super::descriptors::Descriptors;
+use super::Host;
+use super::launch::Descriptors;
 use super::program_trees::ProgramTrees;
-use super::{Host, SampleCounts};
-use crate::counters::Notice;
 use crate::discovery::{ProcError, ProcReader, ProcSample, ProcessTimes, RunState};
-use crate::sampling::{RecordBatch, Sampler, ThreadProfile};
-use consort_core::{
-    Observation, ProgramId, PuId, PuSet, Reading, Sample, Signal, SignalOffers, ThreadId, Throttle,
-    Tier,
-};
+use crate::sampling::{Sampler, ThreadProfile};
+use consort_core::{ProgramId, Reading, Sample, Signal, SignalOffers, ThreadId, Tier};
 use counting::ThreadCounters;
-use energy::EnergyObserver;
-use idle::IdleTime;
+use host_meters::{HostEnergyMeter, IdleTime};
 use limits::GroupLimits;
 use sampling_tier::IntervalProfiles;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// Everything that a run reads of its threads with, and the signals that it offers for that.
 pub(super) struct ThreadObservers {
-    offers: SignalOffers,
-    sampling: Option<SamplingTier>,
-    counting: ThreadCounters,
-    energy: EnergyObserver,
-    reader: ProcReader,
-    limits: GroupLimits,
+    pub(super) offers: SignalOffers,
+    pub(super) sampling: Option<SamplingTier>,
+    pub(super) counting: ThreadCounters,
+    /// Energy meters; `None` if there are none that can be read.
+    pub(super) energy: Option<HostEnergyMeter>,
+    pub(super) reader: ProcReader,
+    pub(super) limits: GroupLimits,
     /// Idle time of the PUs; `None` until the policy uses it.
-    idle: Option<IdleTime>,
-    /// True where the policy decides by who can run at the end of a quantum.
+    pub(super) idle: Option<IdleTime>,
+    /// True if the policy decides by the threads that can run at the end of a quantum.
     states: bool,
     /// Measures that this host cannot count, from a recording.
     recorded: Option<RecordedMeasures>,
@@ -51,41 +45,33 @@ pub(super) struct ThreadObservers {
     managed_ns: u64,
     /// CPU time that counting events cost the threads at their switches so far, ns.
     counts_ns: u64,
-    times: ProcessTimes,
+    /// CPU time of the processes that were read so far, and of all that they waited for.
+    pub(super) times: ProcessTimes,
     /// Time of the next reading of processes' times.
     next_times: Instant,
 }
 
 /// Shortest time between two readings of the times of processes.
 const TIMES_PAUSE: Duration = Duration::from_secs(1);
-/// Ratio of the time between two such readings to the time that one takes.
+/// Ratio of the time between two such readings to the time that one takes, so that they cost at most
+/// a thousandth of one PU.
 const PAUSE_PER_TIMES: u32 = 1000;
 
 /// An interval that ends with an observation.
 pub(super) struct ObservedInterval {
-    end: Instant,
-    length_ns: u64,
+    pub(super) end: Instant,
+    pub(super) length_ns: u64,
     profiles: IntervalProfiles,
 }
 
-impl ObservedInterval {
-    pub(super) fn end(&self) -> Instant {
-        self.end
-    }
-
-    pub(super) fn length_ns(&self) -> u64 {
-        self.length_ns
-    }
-}
-
 impl ThreadObservers {
-    /// Opens what the host has, with the sampling tier as it was accepted.
+    /// Opens the observers that the host offers, with the sampling tier if it was set up.
     pub(super) fn open(host: &Host, sampling: Option<SamplingTier>, shared: Descriptors) -> Self {
         Self {
             offers: offers(host, sampling.is_some()),
             counting: ThreadCounters::new(host, shared.counting),
             sampling,
-            energy: EnergyObserver::open(&host.root),
+            energy: HostEnergyMeter::open(&host.root),
             reader: ProcReader::new(&host.root, shared.proc),
             limits: GroupLimits::new(&host.root),
             idle: None,
@@ -96,10 +82,6 @@ impl ThreadObservers {
             times: ProcessTimes::new(&host.root),
             next_times: Instant::now(),
         }
-    }
-
-    pub(super) fn offers(&self) -> &SignalOffers {
-        &self.offers
     }
 
     /// The richest tier that is in use.
@@ -122,43 +104,19 @@ impl ThreadObservers {
         checked.map_err(|error| error.to_string())
     }
 
-    /// Counts returns from futex and blocking calls too, from now on; returns the obstacles.
-    pub(super) fn count_calls(&mut self) -> Vec<String> {
-        self.counting.count_calls()
-    }
-
-    /// Notes whether the policy decides by who can run at the end of a quantum.
+    /// Notes whether the policy decides by the threads that can run at the end of a quantum.
     pub(super) fn set_state_reading(&mut self, on: bool) {
         self.states = self.counting.count_switches(on);
     }
 
-    /// Measures the idle time of the PUs from now on.
-    pub(super) fn measure_idle_time(&mut self) {
-        self.idle.get_or_insert_default();
-    }
-
-    /// Idle time of these PUs over about the last second, in PUs, if it is measured.
-    pub(super) fn idle_pus(&mut self, root: &Path, pus: &PuSet, now: Instant) -> Option<f64> {
-        self.idle.as_mut()?.idle_pus(root, pus, now)
-    }
-
-    /// The threads among these that a limit of their control group held lately.
-    pub(super) fn throttled_threads(
-        &mut self,
-        threads: &[ThreadId],
-        now: Instant,
-    ) -> BTreeMap<ThreadId, Throttle> {
-        self.limits.throttled_threads(threads, now)
-    }
-
-    /// Begins with a thread that ran before it was managed: what it has consumed is not counted.
+    /// Reads a thread that ran before it was managed, so that its earlier consumption is not counted.
     pub(super) fn set_baseline(&mut self, id: ThreadId, seen: &mut ObservedState) {
         if let Ok(reported) = self.reader.sample(id) {
             seen.set_baseline(Instant::now(), reported);
         }
     }
 
-    /// Returns true if records tell which threads begin and end.
+    /// Returns true if the kernel records which threads begin and end.
     pub(super) fn has_records(&self) -> bool {
         self.sampling
             .as_ref()
@@ -170,32 +128,9 @@ impl ThreadObservers {
         Some(&mut self.sampling.as_mut()?.sampler)
     }
 
-    /// Reads all rings, where there are any; for the last time nothing is held back.
-    pub(super) fn drain(&mut self, is_last: bool) -> Option<RecordBatch> {
-        self.sampling.as_mut().map(|rings| rings.drain(is_last))
-    }
-
-    /// Warnings about code that cannot be read, since the last call.
-    pub(super) fn take_code_warnings(&mut self) -> Vec<String> {
-        match &mut self.sampling {
-            Some(sampling) => sampling.profiler.take_warnings(),
-            None => Vec::new(),
-        }
-    }
-
-    /// Asks for a thread to be counted from the next quantum on.
-    pub(super) fn count_thread(&mut self, id: ThreadId) {
-        self.counting.count_thread(id);
-    }
-
     pub(super) fn forget(&mut self, id: ThreadId) {
         self.reader.forget(id);
         self.counting.forget(id);
-    }
-
-    /// State of a thread and the PU that it is on, waits for or was on last, from `/proc`.
-    pub(super) fn read_position(&mut self, id: ThreadId) -> Option<(RunState, PuId)> {
-        self.reader.read_state_and_pu(id).ok()
     }
 
     /// Ends an interval that is observed now.
@@ -206,18 +141,15 @@ impl ThreadObservers {
         known: KnownThreads<'_>,
     ) -> ObservedInterval {
         let managed_ns = std::mem::take(&mut self.managed_ns);
-        let sampling = self.sampling.as_mut();
-        let profiles = |s: &mut SamplingTier| s.end_interval(length_ns, managed_ns, known);
+        let profiles = match &mut self.sampling {
+            Some(sampling) => sampling.end_interval(length_ns, managed_ns, known),
+            None => IntervalProfiles::default(),
+        };
         ObservedInterval {
             end,
             length_ns,
-            profiles: sampling.map_or_else(IntervalProfiles::default, profiles),
+            profiles,
         }
-    }
-
-    /// Counts the time of a process from now on.
-    pub(super) fn begin_times(&mut self, pid: u32) {
-        self.times.enter(pid);
     }
 
     /// Reads the times of these processes if that is due, or at once.
@@ -244,10 +176,12 @@ impl ThreadObservers {
         let runnable = match self.read_runnable(id, seen, begun, interval, sample) {
             Ok(runnable) => runnable,
             Err(ProcError::Gone) => return false,
-            // It is there as far as is known, and is read again in the next quantum.
+            // A failed reading does not mean that the thread has ended. It is read again in the next
+            // quantum.
             Err(_) => return true,
         };
         if was_paused {
+            // Its sleeps were pauses, not calls.
             seen.restart_sleeps();
         } else {
             seen.add_returns(begun, runnable, sample);
@@ -257,20 +191,16 @@ impl ThreadObservers {
         sample.set(Signal::Runnable, runnable);
         self.managed_ns += sample.cpu_time_ns() as u64;
         if let (Some(before), Some(now)) = (runs, seen.runs()) {
-            self.note_switches(now.saturating_sub(before));
+            let switches = now.saturating_sub(before);
+            if let Some(sampling) = &mut self.sampling {
+                sampling.note_switches(switches);
+            }
+            self.counts_ns += switches * self.counting.switch_cost_ns();
         }
         if let Some(profile) = self.profile(id, interval) {
             profile.fill(sample, interval.length_ns);
         }
         true
-    }
-
-    /// Adds what events cost the threads at their switches.
-    fn note_switches(&mut self, switches: u64) {
-        if let Some(sampling) = &mut self.sampling {
-            sampling.note_switches(switches);
-        }
-        self.counts_ns += switches * self.counting.switch_cost_ns();
     }
 
     /// CPU time that events cost the threads when they were switched and cloned so far, s;
@@ -295,8 +225,8 @@ impl ThreadObservers {
         interval.profiles.get(id).copied().or_else(earlier)
     }
 
-    /// State of a thread, true for runnable, by its counters or by `/proc`, whose other values are
-    /// then added to the sample.
+    /// State of a thread, true for runnable, by its counters or else by `/proc`. In the second case the
+    /// other values of `/proc` are added to the sample.
     fn read_runnable(
         &mut self,
         id: ThreadId,
@@ -322,8 +252,8 @@ impl ThreadObservers {
         Ok(reported.state == RunState::Runnable)
     }
 
-    /// Reads a thread in `/proc`: its times alone if these say enough, with false, else all with
-    /// true.
+    /// Reads a thread in `/proc`: only its times, with false, if they show its state, else everything,
+    /// with true.
     fn read(
         &mut self,
         id: ThreadId,
@@ -349,8 +279,8 @@ impl ThreadObservers {
         sample
     }
 
-    /// Adds the last samples of a thread that has exited. `/proc` no longer tells its CPU time, but
-    /// each sample stands for a stretch of it.
+    /// Adds the last samples of a thread that has exited. `/proc` no longer shows its CPU time, but each
+    /// sample stands for a part of it.
     pub(super) fn add_last_samples(
         &mut self,
         id: ThreadId,
@@ -366,7 +296,7 @@ impl ThreadObservers {
         self.managed_ns += sample.cpu_time_ns() as u64;
     }
 
-    /// Adds recorded measures of the thread's program, where there is a recording.
+    /// Adds recorded measures of the thread's program, if there is a recording.
     pub(super) fn add_recorded(
         &self,
         trees: &ProgramTrees,
@@ -378,36 +308,10 @@ impl ThreadObservers {
             recorded.fill(trees.name(program.0), sample, interval.length_ns);
         }
     }
-
-    /// Adds each thread's energy; returns a warning, once, when it can no longer be read.
-    pub(super) fn add_energy(&mut self, seen: &mut Observation) -> Option<String> {
-        self.energy.add(seen)
-    }
-
-    /// Begins a quantum, after all threads were looked at. Returns notices for the user.
-    pub(super) fn begin_quantum(&mut self) -> Vec<Notice> {
-        self.counting.begin_quantum()
-    }
-
-    pub(super) fn samples(&self) -> SampleCounts {
-        let sampling = self.sampling.as_ref();
-        sampling.map_or_else(SampleCounts::default, SamplingTier::counts)
-    }
-
-    /// CPU time that samples took from the threads so far, s; estimated.
-    pub(super) fn sampling_s(&self) -> f64 {
-        self.sampling.as_ref().map_or(0.0, SamplingTier::cost_s)
-    }
-
-    /// CPU time of the processes that were read so far, and of all that they waited for, s.
-    /// `children_s` is that of our own children.
-    pub(super) fn managed_cpu_s(&self, children_s: f64) -> f64 {
-        self.times.total_ns((children_s * 1e9) as u64) as f64 / 1e9
-    }
 }
 
-/// Signals that the host offers, less the sampling tier where it could not be set up for this
-/// command.
+/// Signals that the host offers, without those of the sampling tier if it could not be set up for
+/// this command.
 fn offers(host: &Host, sampling: bool) -> SignalOffers {
     let offered = host.offers();
     if sampling {

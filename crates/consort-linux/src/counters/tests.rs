@@ -1,7 +1,6 @@
 //! The planner's promises, over random event sets.
 
-use super::plan::{CounterPlan, PlanInput, fits, plan};
-use super::pmu::CounterBudget;
+use super::plan::{CounterBudget, CounterPlan, PlanInput, fits, plan};
 use crate::events::{
     CounterKind, EventDefinition, EventUnit, Expr, FormulaPart, PmuEvents, SignalFormula,
     event_files,

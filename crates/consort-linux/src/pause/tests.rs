@@ -1,9 +1,12 @@
 //! The state machine on made-up processes, with mechanisms that fail on request.
 
-use super::*;
+use super::pauser::{MechanismConstructor, PauseOutcome, Pauser};
+use super::{HoldError, PauseError, PauseJournal, PauseKind, PauseMechanism};
 use crate::enact::JournalRecord;
-use crate::proc::process;
+use crate::proc::{ProgramProcesses, process};
+use consort_core::ProgramId;
 use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// State of the made-up processes, and the failures that mechanisms and journal are to show.
