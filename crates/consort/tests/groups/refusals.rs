@@ -53,7 +53,10 @@ fn group_of_one_runs_and_is_warned_of() {
     let alone = scene.start("a", &[], &["true"], b"").finish();
     assert_eq!(alone.code, 0);
     let warnings = alone.report["warnings"].to_string();
-    assert!(warnings.contains("no other run joined group g"), "{warnings}");
+    assert!(
+        warnings.contains("no other run joined group g"),
+        "{warnings}"
+    );
 }
 
 #[test]

@@ -188,7 +188,7 @@ fn differs(args: &MapArgs, found: &MappingFindings) -> String {
         );
     }
     format!(
-        "Simulated; a program's work takes {} alone, and the run ends when the last \
+        "Simulated; a program's work is what it does alone in {}, and the run ends when the last \
          has done it {times} times.",
         humantime::format_duration(args.alone)
     )

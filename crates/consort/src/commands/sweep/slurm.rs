@@ -82,7 +82,7 @@ fn check_words(args: &SubmitArgs) -> Result<()> {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:,+".contains(c);
         if value.is_empty() || !value.chars().all(plain) {
             return Err(bad_input(format!(
-                "{name} '{value}': expected only letters, digits and -_.:,+"
+                "{name} '{value}': expected letters, digits and -_.:,+ only"
             )));
         }
     }
