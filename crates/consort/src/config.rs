@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn drop_ins_come_after_the_file_and_by_name() {
+    fn drop_ins_come_last_by_name() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["b.toml", "a.toml", "c.txt"] {
             std::fs::write(folder.path().join(name), "").unwrap();

@@ -71,6 +71,7 @@ pub(crate) fn warn(error: &anyhow::Error) {
 /// Prints an error of clap as one line; help and version go to stdout unchanged.
 pub(crate) fn report_usage(error: &clap::Error, command: &clap::Command) -> ExitCode {
     if !error.use_stderr() {
+        // A closed reader, as with `consort --help | head -1`, is no failure.
         return match error.print() {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
             _ => ExitCode::SUCCESS,

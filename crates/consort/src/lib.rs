@@ -26,6 +26,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// Runs the verb that the arguments of this process name; its exit status.
 #[must_use]
 pub fn main() -> ExitCode {
+    // Before the command line is parsed, because neither help nor completions show these arguments.
     let mut arguments = std::env::args_os().skip(1);
     if arguments
         .next()
@@ -46,6 +47,7 @@ pub fn main() -> ExitCode {
             Err(error) => failure::report(&error),
         };
     }
+    // Ends the process if a shell has requested completions.
     CompleteEnv::with_factory(Cli::command)
         .var(COMPLETE)
         .complete();
@@ -128,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn event_with_a_line_end_in_a_name_stays_one_line() {
+    fn event_with_line_end_stays_one_line() {
         let mut out = LineWriter(Vec::new());
         out.write_all(b"INFO moved a\nWARN fake\x1b[2J\n").unwrap();
         let text = String::from_utf8(out.0).unwrap();

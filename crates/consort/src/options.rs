@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_outside_the_range_are_refused_with_the_range() {
+    fn numbers_outside_the_range_are_refused() {
         let parse = count_parser::<u32>(1..=10_000);
         assert_eq!(parse("10k"), Ok(10_000));
         for text in ["0", "10001", "1.5", "", "4294967297"] {

@@ -181,6 +181,7 @@ fn open_stream(name: &Path) -> io::Result<File> {
         Some(nix::libc::ENXIO) => io::Error::other("no process reads from it"),
         _ => error,
     })?;
+    // Writes wait for a slow reader again; without that they would fail with EAGAIN.
     let status = OFlag::from_bits_retain(fcntl(&stream, FcntlArg::F_GETFL)?);
     fcntl(&stream, FcntlArg::F_SETFL(status - OFlag::O_NONBLOCK))?;
     Ok(stream)
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn nature_of_a_path_is_found_without_following_planted_links() {
+    fn planted_links_are_not_followed() {
         let folder = tempfile::tempdir().unwrap();
         let link = |name: &str, target: &str| {
             let link = folder.path().join(name);

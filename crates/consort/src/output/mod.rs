@@ -52,6 +52,7 @@ impl Stdout {
         if self.is_closed {
             return Ok(otherwise);
         }
+        // Rust ignores SIGPIPE, so that a closed reader is an error of the write.
         let result = act(&mut self.stream);
         self.is_closed = matches!(&result, Err(error) if error.kind() == ErrorKind::BrokenPipe);
         if self.is_closed {

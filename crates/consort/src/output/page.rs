@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn only_long_lines_are_broken_and_their_indent_stays() {
+    fn only_long_lines_are_broken() {
         assert_eq!(wrap_lines(12, "short\n\n  a b\n"), "short\n\n  a b\n");
         assert_eq!(
             wrap_lines(12, "  one two three four\n"),
@@ -165,7 +165,7 @@ mod tests {
         }
 
         #[test]
-        fn no_word_is_lost_and_no_line_is_too_long(words in prop::collection::vec("[a-z]{1,20}", 0..60)) {
+        fn words_are_kept_and_lines_fit(words in prop::collection::vec("[a-z]{1,20}", 0..60)) {
             let text = wrap_within(WIDTH, "Note: ", &format!("{} ", words.join(" ")));
             let kept: Vec<&str> = text.split_whitespace().skip(1).collect();
             prop_assert_eq!(kept, words);

@@ -165,8 +165,8 @@ pub(crate) struct OwnOverhead {
     pub(crate) events_s: f64,
     /// CPU time that open events added to one switch of a thread at the end, ns; measured.
     pub(crate) switch_ns: u64,
-    /// All of them, as a share of the managed threads' CPU time; `None` if these had none. It can be far
-    /// above 1 for a command that hardly computes, because the start costs the same for every command.
+    /// All of them, as a share of the managed threads' CPU time; `None` if these had none. For a command
+    /// that hardly computes it is far above 1, because the start costs the same for every command.
     pub(crate) share_of_managed: Option<f64>,
     /// Largest resident memory, KiB.
     pub(crate) peak_rss_kib: u64,

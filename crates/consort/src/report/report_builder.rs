@@ -140,7 +140,7 @@ impl ReportBuilder {
         }
     }
 
-    /// Scales estimated CPU times down if the total exceeds `counted_s`, the time that the kernel counted.
+    /// Scales estimated CPU times down if the total exceeds the time that the kernel counted.
     /// A thread's use after it was last seen is estimated from samples. Each sample stands for a whole
     /// period, so the estimates can be too high.
     fn fit_estimates(&mut self, counted_s: f64) {
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn dear_managing_is_warned_of_only_for_busy_commands() {
+    fn dear_managing_is_warned_of() {
         let dear = overhead_warning(Some(0.1), 6.0).unwrap();
         assert!(dear.starts_with("managing took 10 percent"), "{dear}");
         assert_eq!(overhead_warning(Some(0.01), 60.0), None);
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn share_of_overhead_needs_a_second_of_cpu_time() {
+    fn overhead_share_needs_a_second_of_cpu() {
         let text = |managed_cpu_s| {
             let report = ReportBuilder::default().report(run_end_with_cpu(managed_cpu_s));
             assert!(report.overhead.share_of_managed.is_some());

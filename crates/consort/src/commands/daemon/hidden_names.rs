@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_name_others_are_withheld_and_no_more() {
+    fn texts_that_name_others_are_withheld() {
         let seen = Observation {
             threads: vec![
                 thread(4711, "SECRETprog"),

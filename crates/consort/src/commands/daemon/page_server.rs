@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn flood_of_silent_clients_neither_grows_nor_keeps_others_out() {
+    fn silent_clients_do_not_keep_others_out() {
         let (mut server, at) = server();
         let mut silent: Vec<TcpStream> = Vec::new();
         for _ in 0..4 * MOST {

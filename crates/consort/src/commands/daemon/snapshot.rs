@@ -42,13 +42,10 @@ pub(crate) struct DaemonSnapshot {
 /// Numbers of the whole daemon.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DaemonTotals {
-    /// Policy for programs that were given none of their own.
     pub(super) policy: String,
     pub(super) plans: u64,
-    /// Number of times that threads were sent to another place.
     pub(super) moves: u64,
     pub(super) nudges: u64,
-    /// Plans that were undone because progress fell.
     pub(super) undone: u64,
     /// CPU time of the daemon and its guardian, s.
     pub(super) own_cpu_s: f64,

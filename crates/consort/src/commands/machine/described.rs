@@ -1,8 +1,6 @@
 //! A described machine: the same report as of a live one, and the description itself.
 
-use super::{
-    MachineArgs, MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, core_types, domain_rows, sheet,
-};
+use super::{MachineArgs, MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, TopologyReport, sheet};
 use crate::failure::bad_input;
 use crate::output::file::write_list;
 use crate::{descriptions, output};
@@ -57,14 +55,7 @@ fn report(chip: &Chip, offers: &SignalOffers) -> MachineReport {
         tiers: { Tier::ALL.into_iter().rev() }
             .map(|tier| tier_row(tier, offers))
             .collect(),
-        packages: topology.packages().len(),
-        nodes: topology.nodes().len(),
-        cores: topology.cores().len(),
-        pus: topology.pus().len(),
-        smt: topology.smt(),
-        llc_domains: domain_rows(topology.llcs()),
-        l2_domains: domain_rows(topology.l2s()),
-        core_types: core_types(topology),
+        topology: TopologyReport::new(topology),
         counters: chip
             .spec()
             .pmu

@@ -2,7 +2,7 @@
 
 use super::{
     FACILITY_COLUMNS, FacilityRow, MachineArgs, MachineReport, OWNER_COLUMNS, PU_COLUMNS,
-    TIER_COLUMNS, TierRow, core_types, domain_rows,
+    TIER_COLUMNS, TierRow, TopologyReport,
 };
 use crate::commands::manage::{detect_host, emulate_asymmetry};
 use crate::output::file::write_list;
@@ -103,14 +103,7 @@ fn report(host: &Host) -> MachineReport {
     MachineReport {
         tier: host.best_tier().to_string(),
         tiers: host.tiers.iter().map(tier_row).collect(),
-        packages: topology.packages().len(),
-        nodes: topology.nodes().len(),
-        cores: topology.cores().len(),
-        pus: topology.pus().len(),
-        smt: topology.smt(),
-        llc_domains: domain_rows(topology.llcs()),
-        l2_domains: domain_rows(topology.l2s()),
-        core_types: core_types(topology),
+        topology: TopologyReport::new(topology),
         counters: host.counter_events(),
         hypervisor: host.discovery.hypervisor.as_ref().map(|h| h.name.clone()),
         hidden_topology: host.discovery.hidden_topology,

@@ -89,15 +89,8 @@ pub(crate) fn execute(args: &MachineArgs) -> Result<ExitCode> {
 struct MachineReport {
     tier: String,
     tiers: Vec<TierRow>,
-    packages: usize,
-    nodes: usize,
-    cores: usize,
-    pus: usize,
-    smt: usize,
-    llc_domains: Vec<DomainRow>,
-    /// Level 2 caches; empty if the kernel shows none.
-    l2_domains: Vec<DomainRow>,
-    core_types: Vec<CoreTypeRow>,
+    #[serde(flatten)]
+    topology: TopologyReport,
     counters: Vec<String>,
     hypervisor: Option<String>,
     hidden_topology: bool,
@@ -121,7 +114,35 @@ struct MachineReport {
     owners: Vec<PlacementOwner>,
 }
 
-/// A facility, or why it is missing.
+#[derive(Serialize)]
+struct TopologyReport {
+    packages: usize,
+    nodes: usize,
+    cores: usize,
+    pus: usize,
+    smt: usize,
+    llc_domains: Vec<DomainRow>,
+    /// Level 2 caches; empty if the kernel shows none.
+    l2_domains: Vec<DomainRow>,
+    core_types: Vec<CoreTypeRow>,
+}
+
+impl TopologyReport {
+    fn new(topology: &Topology) -> Self {
+        Self {
+            packages: topology.packages().len(),
+            nodes: topology.nodes().len(),
+            cores: topology.cores().len(),
+            pus: topology.pus().len(),
+            smt: topology.smt(),
+            llc_domains: domain_rows(topology.llcs()),
+            l2_domains: domain_rows(topology.l2s()),
+            core_types: core_types(topology),
+        }
+    }
+}
+
+/// A facility, or the reason why it is missing.
 struct FacilityRow {
     name: String,
     available: bool,

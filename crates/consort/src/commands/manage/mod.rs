@@ -26,7 +26,8 @@ pub(crate) fn watch_choices() -> impl TypedValueParser<Value = WatchRate> {
 
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ManageArgs {
-    /// Policy, with options as NAME:key=value,key=value; `auto` chooses the best one that has its signals here
+    /// Policy, with options as NAME:key=value,key=value; `auto` chooses the best one that has its
+    /// signals here
     #[arg(short, long, value_name = "POLICY", add = values::live_policies())]
     pub(crate) policy: Option<String>,
     /// Quantum between decisions, for example 200ms or 1s; the policy's own if not given
@@ -37,7 +38,8 @@ pub(crate) struct ManageArgs {
     #[arg(long, value_name = "PUS")]
     pub(crate) emulate_asymmetry: Option<PuSet>,
     /// Mechanism that keeps threads in their places: nudge, short masks that no program sees; pin,
-    /// lasting masks; ext, a scheduler in the kernel; auto, nudges, and pins for threads that drift
+    /// lasting masks; ext, a scheduler in the kernel; auto, which nudges, and pins threads that
+    /// nudges do not keep
     #[arg(long, value_name = "HOW", value_parser = PossibleValuesParser::new(EnactChoice::NAMES)
         .try_map(|name| name.parse::<EnactChoice>()))]
     pub(crate) enact: Option<EnactChoice>,

@@ -46,6 +46,7 @@ pub(crate) fn execute(args: &TopArgs) -> Result<ExitCode> {
     }
     let mut terminal = ratatui::try_init().context("the terminal cannot be drawn on")?;
     let result = TopSession::new(call, status, args.every).follow(&mut terminal);
+    // Before an error is printed, so that it does not vanish with the drawn screen.
     ratatui::restore();
     result.map(|()| ExitCode::SUCCESS)
 }

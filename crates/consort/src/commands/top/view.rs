@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hundred_and_fifty_six_pus_leave_room_for_threads() {
+    fn large_chip_leaves_room_for_threads() {
         let text = as_text(&status(2, 64, 2, 256), 80, 24);
         insta::assert_snapshot!(text);
     }
