@@ -1,6 +1,6 @@
 //! Distribution of cookies among threads, with no write that changes nothing.
 
-use super::{CookieKeeper, CoreScheduling};
+use super::core_scheduling::{CookieKeeper, CoreScheduling};
 use consort_core::ThreadId;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,8 +3,8 @@
 //! Processes are attached with all that they start, control groups with all that enters them
 //! ([`super::cgroups`]). The caller attaches them, or clients of a [`super::CommandSource`] do.
 
+use super::EndCondition;
 use super::cgroups::ManagedGroups;
-use super::launch::EndCondition;
 use super::{AttachError, LiveMachine};
 use crate::proc::{ThreadUsers, name_of, now_ticks, process_tree};
 use crate::protocol::Peer;

@@ -4,9 +4,10 @@
 //! guardian must be done: until then a mask that Consort narrowed may be in force, and would be
 //! taken for an original.
 
+use super::LiveSettings;
 use super::command_lifecycle::children_cpu_s;
 use super::group_machine::{GroupMachine, GroupTarget, MembershipSummary, leader_terms};
-use super::launch::{LiveSettings, RESTORE_LIMIT, RunResources, program_name};
+use super::launch::{RESTORE_LIMIT, RunResources, program_name};
 use super::warnings::Warnings;
 use super::{
     AdherenceSummary, Host, LiveError, LiveMachine, LiveRunOutcome, RecordedMeasures, SampleCounts,

@@ -1,8 +1,9 @@
 //! A live machine and the group that it leads: the terms, and the programs of the members.
 
 use super::attachments::Attachments;
-use super::launch::{AttachSpec, LiveSettings, RunResources, recover_earlier_runs};
+use super::launch::{RunResources, recover_earlier_runs};
 use super::{AttachError, Host, LiveError, LiveMachine, LiveRunOutcome, RecordedMeasures};
+use super::{AttachSpec, LiveSettings};
 use crate::enact::{Enactor, SignalReader};
 use crate::group::{
     Demands, GroupError, GroupName, GroupPlace, GroupTerms, JoiningCommand, Leader, OpenTerms,

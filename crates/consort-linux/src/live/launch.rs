@@ -6,23 +6,18 @@ use super::attachments::Attachments;
 use super::clock::QuantumClock;
 use super::command_lifecycle::CommandLifecycle;
 use super::live_topology::LiveTopology;
-use super::observers::{
-    RecordedMeasures, SamplingSetup, SamplingTier, ThreadObservers, accept_sampler,
-};
+use super::observers::{Descriptors, SamplingSetup, SamplingTier, ThreadObservers, accept_sampler};
 use super::program_trees::ProgramTrees;
 use super::thread_scan::ThreadScan;
 use super::thread_table::ThreadTable;
 use super::warnings::Warnings;
-use super::{Host, LiveError, LiveMachine};
+use super::{Host, LiveError, LiveMachine, LiveSettings};
 use crate::enact::{
     EnactConfig, EnactError, Enactor, JournalError, LaunchedProgram, RecoverReport, SignalReader,
     launch, wait_for_guardians,
 };
-use crate::enforce::EnactChoice;
 use crate::group::{GroupError, Leader};
-use crate::pause::PauseKind;
-use crate::sampling::{Sampler, WatchRate};
-use nix::sys::resource::{Resource, getrlimit};
+use crate::sampling::Sampler;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -30,51 +25,6 @@ use std::time::{Duration, Instant};
 
 /// Longest wait for the guardian of a killed run.
 pub(super) const RESTORE_LIMIT: Duration = Duration::from_secs(20);
-
-/// The way in which a run manages programs.
-#[derive(Clone, Debug)]
-pub struct LiveSettings {
-    /// The quantum.
-    pub interval: Duration,
-    /// Rate at which programs are watched.
-    pub watch: WatchRate,
-    /// True if plans are made and not carried out.
-    pub dry_run: bool,
-    /// True if threads are managed although their affinity was set on purpose.
-    pub override_affinity: bool,
-    /// Enactors that may keep threads in their places.
-    pub enactors: EnactChoice,
-    /// True if core-scheduling cookies are to keep other threads off the cores of a plan.
-    pub cookies: bool,
-    /// Mechanisms that may pause programs, best first, usually [`PauseKind::ALL`]. Consort skips the
-    /// ones that the host does not have.
-    pub pausing: Vec<PauseKind>,
-    /// Measures that this host cannot count.
-    pub recorded: Option<RecordedMeasures>,
-    /// Folders for the journal, and the words that start the guardian.
-    pub enact: EnactConfig,
-}
-
-/// The way in which a run manages the processes and groups that are attached to it.
-#[derive(Clone, Debug)]
-pub struct AttachSpec {
-    /// The way in which programs are managed.
-    pub settings: LiveSettings,
-    /// Condition that ends the run.
-    pub until: EndCondition,
-    /// Policy, as text, of a run that leads the group of daemons; `None` for others.
-    pub leads: Option<String>,
-}
-
-/// Condition that ends a run without a command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum EndCondition {
-    /// SIGINT, SIGTERM or SIGQUIT.
-    #[default]
-    Requested,
-    /// The same signals, or the end of everything that was attached.
-    Empty,
-}
 
 /// A command that was started, and everything that is needed to manage it.
 pub(super) struct RunResources {
@@ -283,72 +233,4 @@ fn recoveries(report: &RecoverReport) -> Vec<String> {
     }
     warnings.extend(report.errors.iter().map(|e| format!("earlier runs: {e}")));
     warnings
-}
-
-/// Number of descriptors kept free for looking things up, for the journal and for the guardian.
-const SPARE: usize = 48;
-/// Number of descriptors that sampling takes per PU: a steady event and one of the start.
-const SAMPLING_PER_PU: usize = 2;
-/// Most descriptors for reading `/proc`; more save nothing.
-const MOST_FOR_PROC: usize = 4_096;
-
-/// Numbers of descriptors for the parts of a run that keep many open.
-///
-/// If one part took the last descriptor, all others would be blind: a thread that cannot be looked up
-/// seems to have exited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Descriptors {
-    /// Number for files of `/proc` that are kept open.
-    pub(super) proc: usize,
-    /// Number for threads that are held while they are nudged.
-    pub(super) held: usize,
-    /// Number for events that count.
-    pub(super) counting: usize,
-}
-
-impl Descriptors {
-    /// Divides the present limit of this process, on a host with this number of PUs.
-    pub(super) fn for_this_process(pus: usize) -> Self {
-        let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
-        Self::share(usize::try_from(limit).unwrap_or(usize::MAX), pus)
-    }
-
-    fn share(limit: usize, pus: usize) -> Self {
-        let taken = SPARE + SAMPLING_PER_PU * pus;
-        let free = limit.saturating_sub(taken);
-        let proc = (free / 4).min(MOST_FOR_PROC);
-        let held = proc / 4;
-        Self {
-            proc: proc - held,
-            held,
-            counting: free - proc,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn the_usual_limits_leave_room_for_many_threads() {
-        let expect = |proc, held, counting| Descriptors {
-            proc,
-            held,
-            counting,
-        };
-        assert_eq!(Descriptors::share(13, 2), expect(0, 0, 0));
-        assert_eq!(Descriptors::share(1_024, 2), expect(183, 60, 729));
-        assert_eq!(Descriptors::share(20_000, 2), expect(3_072, 1_024, 15_852));
-    }
-
-    proptest! {
-        #[test]
-        fn some_are_always_kept_free(limit: u32, pus in 1usize..5_000) {
-            let limit = limit as usize;
-            let shared = Descriptors::share(limit, pus);
-            prop_assert!(shared.proc + shared.held + shared.counting <= limit.saturating_sub(SPARE));
-        }
-    }
 }

@@ -40,13 +40,14 @@ pub use command::{Command, CommandAnswer, CommandSource};
 pub use follower::{FollowOutcome, Follower, JoinOutcome, join_group};
 pub use group_machine::{GroupMachine, GroupTarget, MembershipSummary, SettledTerms};
 pub use host::{Host, HostError};
-pub use launch::{AttachSpec, EndCondition, LiveSettings, program_name};
+pub use launch::program_name;
 pub use observers::{RecordedMeasures, RecordedMeasuresError};
 
 use crate::discovery::{ProcError, UnmanageableReason};
-use crate::enact::{EnactError, LaunchError};
-use crate::enforce::{EnactorKind, WindowCounts};
+use crate::enact::{EnactConfig, EnactError, LaunchError};
+use crate::enforce::{EnactChoice, EnactorKind, WindowCounts};
 use crate::group::{GroupError, Leader};
+use crate::pause::PauseKind;
 use actuators::{ActuationContext, Actuators};
 use attachments::Attachments;
 use clock::QuantumClock;
@@ -65,6 +66,51 @@ use thiserror::Error;
 use thread_scan::ThreadScan;
 use thread_table::ThreadTable;
 use warnings::Warnings;
+
+/// The way in which a run manages programs.
+#[derive(Clone, Debug)]
+pub struct LiveSettings {
+    /// The quantum.
+    pub interval: Duration,
+    /// Rate at which programs are watched.
+    pub watch: WatchRate,
+    /// True if plans are made and not carried out.
+    pub dry_run: bool,
+    /// True if threads are managed although their affinity was set on purpose.
+    pub override_affinity: bool,
+    /// Enactors that may keep threads in their places.
+    pub enactors: EnactChoice,
+    /// True if core-scheduling cookies are to keep other threads off the cores of a plan.
+    pub cookies: bool,
+    /// Mechanisms that may pause programs, best first, usually [`PauseKind::ALL`]. Consort skips the
+    /// ones that the host does not have.
+    pub pausing: Vec<PauseKind>,
+    /// Measures that this host cannot count.
+    pub recorded: Option<RecordedMeasures>,
+    /// Folders for the journal, and the words that start the guardian.
+    pub enact: EnactConfig,
+}
+
+/// The way in which a run manages the processes and groups that are attached to it.
+#[derive(Clone, Debug)]
+pub struct AttachSpec {
+    /// The way in which programs are managed.
+    pub settings: LiveSettings,
+    /// Condition that ends the run.
+    pub until: EndCondition,
+    /// Policy, as text, of a run that leads the group of daemons; `None` for others.
+    pub leads: Option<String>,
+}
+
+/// Condition that ends a run without a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EndCondition {
+    /// SIGINT, SIGTERM or SIGQUIT.
+    #[default]
+    Requested,
+    /// The same signals, or the end of everything that was attached.
+    Empty,
+}
 
 /// A command with all that it starts, or processes that were attached, on this host.
 pub struct LiveMachine {

@@ -72,7 +72,7 @@ fn another_user_sees_and_moves_only_what_is_his() {
     assert_eq!(refused.status.code(), Some(2));
     let why = stderr(&refused);
     assert!(
-        why.contains("belongs to user 0, and user 65534 asks"),
+        why.contains("belongs to user 0; user 65534 may name only"),
         "{why}"
     );
     assert_eq!(ask(&["detach", &mine.id()]).status.code(), Some(2));
@@ -126,7 +126,7 @@ fn what_cannot_be_attached_is_refused_with_the_reason() {
         stderr(&output)
     };
     assert!(refused(&["4194305"]).contains("there is no process 4194305"));
-    assert!(refused(&["1"]).contains("control groups instead"));
+    assert!(refused(&["1"]).contains("name control groups with --cgroup"));
     assert!(refused(&[&daemon.child.id().to_string()]).contains("is consort itself"));
     let own = std::process::id().to_string();
     let policy = refused(&[&own, "--policy", "sprad"]);

@@ -8,7 +8,7 @@ mod pause_controller;
 
 pub(super) use carry_out::ActuationContext;
 
-use super::launch::LiveSettings;
+use super::LiveSettings;
 use super::thread_table::ThreadTable;
 use super::warnings::Warnings;
 use super::{AdherenceSummary, LiveError, clock};
