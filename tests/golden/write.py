@@ -63,7 +63,10 @@ class Writer:
         # Usage lines name the binary's file.
         self.binary = os.path.join(self.work, "consort")
         os.symlink(binary.resolve(), self.binary)
-        self.env = dict(os.environ, XDG_RUNTIME_DIR=self.work, COLUMNS="100", NO_COLOR="1")
+        # A folder of its own: Consort makes one that is named as the binary here.
+        self.runtime = os.path.join(self.work, "runtime")
+        os.mkdir(self.runtime, 0o700)
+        self.env = dict(os.environ, XDG_RUNTIME_DIR=self.runtime, COLUMNS="100", NO_COLOR="1")
 
     def run(self, *words: str) -> subprocess.CompletedProcess:
         command = [self.binary, *map(str, words)]
@@ -181,13 +184,15 @@ def journal(writer: Writer) -> str:
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     shapes, end = set(), time.time() + 5
     while time.time() < end:
-        for path in Path(writer.work).rglob("*journal*"):
+        for path in Path(writer.runtime).rglob("*journal*"):
             if path.is_file():
                 lines = path.read_text(errors="replace").splitlines()
                 shapes |= {re.sub(r"[0-9a-f]{8,}[-0-9a-f]*|\d+", "0", line) for line in lines}
         time.sleep(0.1)
     run.send_signal(signal.SIGTERM)
     run.wait()
+    if not shapes:
+        sys.exit("no journal was found; is the host so busy that nothing was placed within 5 s?")
     return "".join(f"{re.sub(r'0([,-]0)*', '0', shape)}\n" for shape in sorted(shapes))
 
 

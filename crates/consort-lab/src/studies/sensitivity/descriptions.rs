@@ -73,7 +73,7 @@ fn walk(value: &Value, path: &mut ParameterPath, found: &mut BTreeSet<ParameterP
     }
 }
 
-/// What is 0 has no 30 percent.
+/// True if a parameter can vary by a share of itself, which one that is 0 cannot.
 fn is_varied(number: &Value) -> bool {
     number.as_f64().is_some_and(|value| value != 0.0)
 }
