@@ -57,9 +57,10 @@ impl<'a> Reference<'a> {
             by_core.entry(core).or_default().push((thread, feed));
         }
         let random = Pcg64::new(u128::from(seed), 0xc0de);
+        let line_bytes = chip.spec().memory.line_bytes;
         let cores = by_core.into_values().map(|threads| {
             let place = chip.places()[placements[threads[0].0].pu.0 as usize];
-            ReferenceCore::new(chip.core_spec(place), threads, &random)
+            ReferenceCore::new(chip.core_spec(place), line_bytes, threads, &random)
         });
         Ok(Self {
             cores: cores.collect(),

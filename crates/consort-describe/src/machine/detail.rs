@@ -171,10 +171,14 @@ pub struct BuffersSpec {
     /// Group table, where the reorder buffer is one.
     #[serde(default)]
     pub group: Option<DispatchGroupSpec>,
-    /// Share of the reorder buffer beyond which a thread dispatches nothing while others run; no
-    /// limit where it is missing.
+    /// Share of any buffer that threads share beyond which a thread dispatches nothing while others
+    /// run; no limit if it is missing.
     #[serde(default)]
     pub balance_percent: Option<u32>,
+    /// Demand loads on their way from behind the L2 with which a thread dispatches nothing while
+    /// others run; no limit if it is missing.
+    #[serde(default)]
+    pub balance_misses: Option<u32>,
 }
 
 /// Choice of the thread that fetches next.

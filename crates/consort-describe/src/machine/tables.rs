@@ -37,8 +37,11 @@ pub struct CoreTables {
     pub int_registers: RegistersSpec,
     /// Floating-point and vector registers.
     pub vector_registers: RegistersSpec,
-    /// Share of a shared window, 0 to 1, that a thread may hold while others run.
+    /// Share of each shared buffer, 0 to 1, that a thread may hold while others run.
     pub balance_share: f64,
+    /// Lines from behind the L2 that a thread may wait for without being held back while others
+    /// run.
+    pub balance_misses: Option<u32>,
     /// Threads on the core from which on each half serves half of them.
     pub halves_from: u32,
     /// Issue ports.
@@ -100,6 +103,7 @@ impl CoreTables {
             balance_share: buffers
                 .balance_percent
                 .map_or(1.0, |p| f64::from(p) / 100.0),
+            balance_misses: buffers.balance_misses,
             halves_from: core.halves_from_ways.unwrap_or(2),
             ports: ports(core),
             times: times(core),

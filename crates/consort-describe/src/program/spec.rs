@@ -327,6 +327,25 @@ impl MlpSpec {
             None => self.value * pow(window / REFERENCE_WINDOW, self.window_exponent),
         }
     }
+
+    /// Returns the smallest window, at most `most` instructions, in which so many long misses
+    /// overlap.
+    pub fn window_for(&self, misses: f64, most: f64) -> f64 {
+        if misses >= self.overlap_at(most) {
+            return most;
+        }
+        // Both laws rise with the window; 40 halvings of its logarithm are exact to a millionth.
+        let (mut low, mut high) = (1.0, most.max(1.0));
+        for _ in 0..40 {
+            let middle = f64::sqrt(low * high);
+            if self.overlap_at(middle) < misses {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        high
+    }
 }
 
 /// Effect of prefetchers of full coverage.

@@ -148,8 +148,12 @@ impl ReferenceCore<'_> {
     ) -> Result<[Option<u8>; 2], DispatchStop> {
         let full = |core: &mut Self, buffer| Err(core.note_full_buffer(at, buffer));
         let needs_entry = !group.in_groups || group.ops == 0;
-        let balanced = self.pools.window.exceeds(at, self.tables.balance_share);
-        if needs_entry && (!self.pools.window.has_room(at) || balanced) {
+        if group.ops == 0
+            && let Some(buffer) = self.buffer_held_too_much(at)
+        {
+            return full(self, buffer);
+        }
+        if needs_entry && !self.pools.window.has_room(at) {
             return full(self, Buffer::Window);
         }
         if op.kind == OpKind::Load && !self.pools.loads.has_room(at) {
@@ -189,6 +193,50 @@ impl ReferenceCore<'_> {
             Some(second) => Ok([first, second]),
             None => full(self, Buffer::Issue),
         }
+    }
+
+    /// The buffer of which a thread has so much that it dispatches nothing while others run: the
+    /// window if it waits for too many lines from behind the L2.
+    fn buffer_held_too_much(&self, at: usize) -> Option<Buffer> {
+        if self.contexts.len() < 2 {
+            return None;
+        }
+        let waits = self
+            .tables
+            .balance_misses
+            .is_some_and(|most| self.has_missed_lines(at, most));
+        if waits {
+            return Some(Buffer::Window);
+        }
+        let share = self.tables.balance_share;
+        Buffer::ALL.into_iter().find(|&buffer| match buffer {
+            Buffer::Issue => {
+                let mut queues = self.pools.issue.iter();
+                queues.any(|queue| queue.pool.exceeds(at, share))
+            }
+            _ => self.pools.pool(buffer).exceeds(at, share),
+        })
+    }
+
+    /// Returns true if a thread's loads wait for so many different lines that the L2 lacks.
+    fn has_missed_lines(&self, at: usize, most: u32) -> bool {
+        let mut lines = Vec::new();
+        for flying in &self.contexts[at].flying {
+            let is_late = flying.progress == OpProgress::Issued
+                && flying.op.kind == OpKind::Load
+                && flying.forwarded.is_none()
+                && self.cycle > flying.issued.saturating_add(self.l2_cycles);
+            let line = |address: u64| address / self.line_bytes;
+            if let Some(data) = flying.op.data.filter(|_| is_late)
+                && !lines.contains(&line(data.address))
+            {
+                lines.push(line(data.address));
+                if lines.len() as u32 >= most {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// Puts the next operation in line into the window.

@@ -51,6 +51,9 @@ pub(crate) struct ReferenceCore<'a> {
     tables: CoreTables,
     in_order: bool,
     passes_stores: bool,
+    /// Cycles after which a load that has no data yet has missed the L2.
+    l2_cycles: u64,
+    line_bytes: u64,
     gathered_lines: usize,
     /// Operations per cycle of one thread, alone and with those that run.
     width_alone: u32,
@@ -73,7 +76,12 @@ pub(crate) struct ReferenceCore<'a> {
 
 impl<'a> ReferenceCore<'a> {
     /// A core whose PUs run these threads, by their indices among all.
-    pub(crate) fn new(spec: &CoreSpec, threads: Vec<(usize, OpFeed<'a>)>, random: &Pcg64) -> Self {
+    pub(crate) fn new(
+        spec: &CoreSpec,
+        line_bytes: u32,
+        threads: Vec<(usize, OpFeed<'a>)>,
+        random: &Pcg64,
+    ) -> Self {
         let count = threads.len();
         let tables = CoreTables::new(spec).with_threads(count as u32);
         let modes = || spec.smt.iter();
@@ -89,6 +97,11 @@ impl<'a> ReferenceCore<'a> {
             cycle: 0,
             in_order: spec.pipeline == PipelineSpec::InOrder,
             passes_stores: passes_stores(spec),
+            line_bytes: u64::from(line_bytes),
+            l2_cycles: spec
+                .l2
+                .as_ref()
+                .map_or(u64::MAX, |l2| l2.latency_cycles.ceil() as u64),
             gathered_lines: spec.l1d.gathered_lines.unwrap_or(1).max(1) as usize,
             width_alone: width(modes().next().map(|mode| mode.thread_dispatch_width)),
             width: width_here,

@@ -118,3 +118,25 @@ fn halves_bind_from_as_many_threads_as_the_file_says() {
     about(both(3, "mfmf"), 1.0);
     about(both(5, "mfmf"), 2.0);
 }
+
+/// Slowdowns of independent loads that hit the L1 and of such that miss every cache, together on
+/// one core of POWER8 that holds threads back as its file says, or not at all.
+fn next_to_misses(is_balanced: bool) -> [f64; 2] {
+    let mut spec = presets::find("power8").expect("it is a preset");
+    let core = spec.core_types.values_mut().next().expect("it has cores");
+    if !is_balanced {
+        let buffers = buffers(core);
+        (buffers.balance_percent, buffers.balance_misses) = (None, None);
+    }
+    let (hits, misses) = (ops::scatter(16), ops::scatter(32 << 10));
+    let together = pair(&spec, &hits, &misses);
+    let programs: [&dyn OpSource; 2] = [&hits, &misses];
+    [0, 1].map(|i| run(&spec, &[programs[i]], LENGTH).threads[0].ipc() / together[i])
+}
+
+#[test]
+fn power8_holds_back_threads_that_miss() {
+    let (balanced, free) = (next_to_misses(true), next_to_misses(false));
+    assert!(free[0] > 1.1 * balanced[0], "{free:?} {balanced:?}");
+    assert!(balanced[1] > free[1], "{free:?} {balanced:?}");
+}

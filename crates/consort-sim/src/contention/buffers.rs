@@ -42,13 +42,6 @@ fn window(buffers: &Buffers) -> f64 {
     sustained.fold(f64::INFINITY, f64::min).max(1.0)
 }
 
-/// Instructions in flight that the buffers sustain which it shares with no co-runner.
-fn own_window(buffers: &Buffers) -> f64 {
-    let own = buffers.iter().filter(|buffer| buffer.pool <= 0.0);
-    let sustained = own.map(|buffer| buffer.window(buffer.own));
-    sustained.fold(f64::INFINITY, f64::min).max(1.0)
-}
-
 impl BufferUse {
     /// Instructions in flight that so many entries sustain.
     pub(crate) fn window(&self, entries: f64) -> f64 {
@@ -102,25 +95,27 @@ fn buffers(
     let tables = &model.tables;
     let operations = needs.operations;
     let mut all = Buffers::default();
-    let window = BufferEntries {
+    let balanced = |entries: BufferEntries| BufferEntries {
         most: tables.balance_share,
-        ..BufferEntries::from_spec(&tables.window_in_mode(needs.width))
+        ..entries
     };
     let per_entry = match tables.group {
         Some(_) => needs.dispatch_turns,
         None => operations,
     };
-    all[0] = window.buffer_use(on_core, per_entry);
+    let window = BufferEntries::from_spec(&tables.window_in_mode(needs.width));
+    all[0] = balanced(window).buffer_use(on_core, per_entry);
     let of = |work: WorkKind| needs.work_operations(work);
     let (loads, stores) = (of(WorkKind::Load), of(WorkKind::Store));
-    all[1] = BufferEntries::from_spec(&tables.load_queue).buffer_use(on_core, loads);
-    all[2] = BufferEntries::from_spec(&tables.store_queue).buffer_use(on_core, stores);
+    all[1] = balanced(BufferEntries::from_spec(&tables.load_queue)).buffer_use(on_core, loads);
+    all[2] = balanced(BufferEntries::from_spec(&tables.store_queue)).buffer_use(on_core, stores);
     let vector_loads = loads * phase.vector_accesses();
     let int = of(WorkKind::Integer) + of(WorkKind::Multiply) + loads - vector_loads;
     let computing = [WorkKind::FpAdd, WorkKind::Vector, WorkKind::VectorMove].map(of);
     let vector = computing.into_iter().sum::<f64>() + vector_loads;
-    all[3] = registers(&tables.int_registers, on_core).buffer_use(on_core, int);
-    all[4] = registers(&tables.vector_registers, on_core).buffer_use(on_core, vector);
+    let registers = |spec| balanced(registers(spec, on_core));
+    all[3] = registers(&tables.int_registers).buffer_use(on_core, int);
+    all[4] = registers(&tables.vector_registers).buffer_use(on_core, vector);
     let queues = tables.issue.iter().zip(&mut all[5..]);
     for (queue, buffer) in queues {
         let held = queue.holds.iter().map(|&work| {
@@ -132,7 +127,7 @@ fn buffers(
             entries: f64::from(queue.entries),
             sharing: queue.sharing,
             reserve: f64::from(queue.reserve),
-            most: 1.0,
+            most: tables.balance_share,
         };
         *buffer = pool.buffer_use(on_core, per_instruction);
     }
@@ -221,8 +216,9 @@ pub(crate) struct WindowModel<'a> {
     pub(crate) alone: f64,
     alone_parallelism: f64,
     alone_misses: f64,
-    /// Size that the buffers sustain which it shares with no co-runner, instructions.
-    pub(crate) own: f64,
+    /// Most instructions in flight behind long misses; infinite if the core does not hold threads
+    /// back that wait for memory.
+    pub(crate) waiting: f64,
 }
 
 impl<'a> WindowModel<'a> {
@@ -255,8 +251,18 @@ impl<'a> WindowModel<'a> {
             alone,
             alone_parallelism: phase.ilp.parallelism_at(alone) / demand.intensity,
             alone_misses: phase.mlp.overlap_at(alone),
-            own: own_window(&used),
+            waiting: f64::INFINITY,
         }
+    }
+
+    /// The window on a core that dispatches nothing for a thread with so many misses of the L2 on
+    /// their way, of lines that take `long` of its long misses each. Until the last of them is known
+    /// to miss, after `latency` cycles, dispatch continues at `width` operations per cycle.
+    pub(super) fn with_balance(mut self, misses: u32, long: f64, latency: f64, width: u32) -> Self {
+        let before = (self.phase.mlp).window_for(f64::from(misses) / long, self.alone);
+        self.waiting = before + latency * f64::from(width);
+        self.alone_misses = self.phase.mlp.overlap_at(self.alone.min(self.waiting));
+        self
     }
 
     /// Parallelism of a window, instructions per cycle of mean latency 1.
@@ -277,7 +283,7 @@ impl<'a> WindowModel<'a> {
         if window == self.alone {
             self.alone_misses
         } else {
-            self.phase.mlp.overlap_at(window)
+            self.phase.mlp.overlap_at(window.min(self.waiting))
         }
     }
 
@@ -313,7 +319,7 @@ impl Pressure {
     }
 
     fn entries(self) -> f64 {
-        (1.0 - self.waits) * self.computing + self.waits * self.waiting.max(self.computing)
+        (1.0 - self.waits) * self.computing + self.waits * self.waiting
     }
 }
 

@@ -63,6 +63,13 @@ impl<'a> ThreadSetting<'a> {
         let limits = CoreLimits::new(model, &stretches, &needs, on_core);
         let chain = DependenceChain::new(phase, core, model);
         let units = unit_use(core, &phase.mix);
+        let latencies = CacheLatencies::new(chip, place, demand.home_node);
+        let misses = MissModel::new(chip, demand, core, on_core as f64, prefetching);
+        let mut window = WindowModel::new(demand, core, model, [&needs, &alone], on_core as f64);
+        if let Some(most) = model.tables.balance_misses.filter(|_| on_core > 1) {
+            let long = misses.data_lines.long;
+            window = window.with_balance(most, long, latencies.l2, needs.width);
+        }
         Self {
             demand,
             core,
@@ -72,9 +79,9 @@ impl<'a> ThreadSetting<'a> {
             needs,
             limits,
             chain,
-            window: WindowModel::new(demand, core, model, [&needs, &alone], on_core as f64),
-            latencies: CacheLatencies::new(chip, place, demand.home_node),
-            misses: MissModel::new(chip, demand, core, on_core as f64, prefetching),
+            window,
+            latencies,
+            misses,
             branches: BranchModel::new(demand, core, model, (&needs, &limits, &chain), on_core),
             units,
             in_order: InOrderModel::new(demand, core, units, &limits, chip.counts_in_order()),

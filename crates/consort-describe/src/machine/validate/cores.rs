@@ -203,6 +203,7 @@ fn check_buffers(buffers: &BuffersSpec, core: &CoreSpec, mut at: KeyScope<'_>) {
         at.require(branches < slots, "branches", message);
     }
     at.check_optional("balance_percent", buffers.balance_percent, (1.0, 100.0));
+    at.check_optional("balance_misses", buffers.balance_misses, BUFFER_ENTRIES);
 }
 
 /// A buffer from which some PU could have nothing cannot work.

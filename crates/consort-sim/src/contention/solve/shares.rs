@@ -64,9 +64,10 @@ impl SolverState<'_> {
             self.pressure(sharing, i)
                 .for_buffer(use_of(i).per_instruction)
         }));
-        // Buffers of its own stop a thread before it fills one that it shares.
+        // Each buffer stops a thread before it fills the others: what it may have of one sets the
+        // instructions in flight, and with them the entries of all.
         let own = |i: usize| {
-            let entries = sharing.settings[i].window.own * use_of(i).per_instruction;
+            let entries = sharing.settings[i].window.alone * use_of(i).per_instruction;
             use_of(i).own.min(entries)
         };
         let most: f64 = members.iter().map(|&i| own(i)).sum();
@@ -87,7 +88,9 @@ impl SolverState<'_> {
         let wait_cycles = setting.latencies.llc + setting.latencies.memory;
         Pressure {
             computing: terms.window_need,
-            waiting: fair * wait_cycles,
+            waiting: (fair * wait_cycles)
+                .max(terms.window_need)
+                .min(setting.window.waiting),
             waits: self.guess[i].waits,
         }
     }

@@ -1,6 +1,8 @@
 //! Windows: what fills them, and what that leaves to a co-runner.
 
-use super::build::{alone, machine, machine_with, phase, solve};
+use super::build::{
+    alone, chaser, compute, machine, machine_with, phase, random_loads, slowdown, solve,
+};
 use consort_sim::machine::MachineSpec;
 use consort_sim::program::PhaseSpec;
 
@@ -58,4 +60,39 @@ fn hits_in_the_l2_cost_what_was_measured() {
     let hidden = cpi(Some([0.0, 5.0]));
     assert!((cpi(Some([2.0, 5.0])) - hidden - 0.01 * 2.0 * 0.7).abs() < 1e-4);
     assert!(cpi(None) >= hidden);
+}
+
+/// A core with shared buffers that holds threads back by these shares of buffers and misses.
+fn balanced(percent: Option<u32>, misses: Option<u32>) -> MachineSpec {
+    machine_with(|core| {
+        let buffers = core.buffers.get_or_insert_default();
+        (buffers.balance_percent, buffers.balance_misses) = (percent, misses);
+    })
+}
+
+#[test]
+fn waiting_thread_fills_no_more_than_its_share() {
+    let [free, half] = [None, Some(50)].map(|percent| {
+        let machine = balanced(percent, None);
+        slowdown(&machine, &compute(), &chaser())
+    });
+    assert!(free > 1.3, "{free}");
+    assert!(half < 1.0 + 0.5 * (free - 1.0), "{half}, without {free}");
+}
+
+#[test]
+fn thread_with_misses_is_held_back() {
+    // Four misses are on their way in fewer instructions than the window has.
+    let pair = |misses| {
+        let machine = balanced(None, misses);
+        let threads = [(0, &compute()), (1, &random_loads())];
+        let solution = solve(&machine, &threads);
+        solution.threads.iter().map(|t| t.cpi).collect::<Vec<_>>()
+    };
+    let (free, four, one) = (pair(None), pair(Some(4)), pair(Some(1)));
+    assert!(four[0] < free[0] && four[1] > free[1], "{four:?} {free:?}");
+    assert!(one[0] <= four[0] && one[1] > four[1], "{one:?} {four:?}");
+    // With the core to itself a thread is not held back.
+    let alone_with = |misses| alone(&balanced(None, misses), &random_loads());
+    assert_eq!(alone_with(Some(1)), alone_with(None));
 }
