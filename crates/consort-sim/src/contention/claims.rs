@@ -54,6 +54,9 @@ pub(crate) struct ResourceShares {
     pub(crate) divided: [f64; DIVIDER_KINDS],
     /// Most demand misses that it can have on their way at once, lines.
     pub(crate) misses: f64,
+    /// Entries of the miss queues of the L1D and of the L2 that it can have; infinite if a cache's
+    /// description has no queue.
+    pub(crate) queues: [f64; 2],
     /// Share of its prefetches that find room in a miss queue, 0 to 1.
     pub(crate) prefetching: f64,
     /// Cycles per instruction while it dispatches; 0 where it is not known yet.

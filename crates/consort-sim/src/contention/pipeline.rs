@@ -86,7 +86,31 @@ impl ThreadSetting<'_> {
             PipelineSpec::InOrder => self.fill_in_order_terms(held, &mut terms),
         }
         self.add_stalls(held.pace, &mut terms);
+        self.add_queue_stalls(held, &mut terms);
         terms
+    }
+
+    /// Adds the cycles in which the miss queues are full. A line holds an entry of the L1D's queue
+    /// from the miss until it arrives, wherever it comes from, and one of the L2's queue if it comes
+    /// from behind the L2. By Little's law an instruction takes no fewer cycles than its lines hold
+    /// entries, over the entries there are.
+    fn add_queue_stalls(&self, held: &ResourceShares, terms: &mut CycleTerms) {
+        let (misses, latencies) = (&terms.misses, &self.latencies);
+        let remote = latencies.remote.unwrap_or(0.0);
+        let in_l2 = latencies.l2_hits(misses) * latencies.l2;
+        let in_llc = misses.exposed
+            * ((misses.data[1] - misses.data[2]) * latencies.llc
+                + (misses.data[2] - misses.data[3]) * remote);
+        let in_memory = misses.demand * (latencies.llc + latencies.memory);
+        let behind_l2 = in_llc + in_memory;
+        let least = ((in_l2 + behind_l2) / held.queues[0]).max(behind_l2 / held.queues[1]);
+        let full = (least - terms.active - terms.stall).max(0.0);
+        let cached = in_l2 + in_llc;
+        if full > 0.0 && cached > 0.0 {
+            terms.l2 += full * in_l2 / cached;
+            terms.llc += full * in_llc / cached;
+            terms.stall += full;
+        }
     }
 
     fn fill_in_order_terms(&self, held: &ResourceShares, terms: &mut CycleTerms) {

@@ -208,7 +208,8 @@ impl CacheLatencies {
         Some((in_l2 * cost(self.l2)?, misses.exposed * (here + remote)))
     }
 
-    fn l2_hits(&self, misses: &Misses) -> f64 {
+    /// Hits in the L2 per instruction.
+    pub(super) fn l2_hits(&self, misses: &Misses) -> f64 {
         if self.has_l2 {
             misses.data[0] - misses.data[1]
         } else {

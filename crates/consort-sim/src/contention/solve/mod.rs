@@ -390,6 +390,7 @@ fn initial_shares(setting: &ThreadSetting<'_>) -> ResourceShares {
         window: setting.window.alone,
         predictor_kib: setting.core.branch_predictor.size_kib,
         misses: f64::from(setting.core.outstanding_misses),
+        queues: [f64::INFINITY; 2],
         prefetching: 1.0,
         ..ResourceShares::default()
     }

@@ -193,7 +193,8 @@ impl SolverState<'_> {
                 let behind_l2 = entries_left(entries, &flights, at, LinesInFlight::behind_l2);
                 let own = flights[at];
                 let held = &mut self.held[i];
-                held.misses = behind_l2.min(l1d_entries(setting, &flights, at));
+                held.queues = [l1d_entries(setting, &flights, at), behind_l2];
+                held.misses = behind_l2.min(held.queues[0]);
                 held.prefetching = kept_share(behind_l2 - own.l2, own.prefetches);
             }
         }

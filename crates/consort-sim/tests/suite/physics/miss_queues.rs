@@ -105,3 +105,35 @@ proptest! {
         }
     }
 }
+
+/// Loads at scattered lines that all hit the L2.
+fn l2_hits(per_instruction: f64) -> PhaseSpec {
+    phase(|p| {
+        p.data_mpki = vec![0.0; 14];
+        p.data_mpki[..6].fill(1000.0 * per_instruction);
+        p.mlp.value = 64.0;
+        p.ilp.a = 4.0;
+        // All of them overlap as far as the window goes.
+        p.ilp.miss_costs = Some([0.0, 0.0]);
+    })
+}
+
+#[test]
+fn hits_in_the_l2_hold_entries() {
+    // By hand: a load in two instructions, 12 cycles from the L2, four entries: 1.5 cycles per
+    // instruction at least, so 0.67 instructions per cycle.
+    let machine = |entries| {
+        machine_with(|core| {
+            core.l1d.miss_queue = Some(entries);
+            core.l2.as_mut().unwrap().latency_cycles = 12.0;
+        })
+    };
+    let ipc = alone(&machine(4), &l2_hits(0.5));
+    assert!((ipc * 1.5 - 1.0).abs() < 0.05, "{ipc}");
+    // Twice the entries, twice the speed.
+    let twice = alone(&machine(8), &l2_hits(0.5));
+    assert!((twice / ipc - 2.0).abs() < 0.1, "{twice} {ipc}");
+    // Two threads share the entries.
+    let beside = slowdown(&machine(4), &l2_hits(0.5), &l2_hits(0.5));
+    assert!((beside - 2.0).abs() < 0.1, "{beside}");
+}
