@@ -109,8 +109,10 @@ proptest! {
 /// Loads at scattered lines that all hit the L2.
 fn l2_hits(per_instruction: f64) -> PhaseSpec {
     phase(|p| {
+        (p.mix.load, p.mix.int) = (per_instruction, 0.9 - per_instruction);
+        (p.mix.store, p.mix.branch) = (0.0, 0.1);
         p.data_mpki = vec![0.0; 14];
-        p.data_mpki[..6].fill(1000.0 * per_instruction);
+        p.data_mpki[..4].fill(1000.0 * per_instruction);
         p.mlp.value = 64.0;
         p.ilp.a = 4.0;
         // All of them overlap as far as the window goes.
