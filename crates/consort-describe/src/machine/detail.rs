@@ -231,6 +231,11 @@ pub struct FrontEndSpec {
     /// Threads that can dispatch in one cycle; all where it is missing.
     #[serde(default)]
     pub dispatch_threads: Option<u32>,
+    /// True if the operations that are ready for a thread in a cycle, up to its width, are
+    /// dispatched together or not at all: a thread waits until every buffer has room for all of
+    /// them, and leaves the cycle to others. A core with a group table always dispatches like this.
+    #[serde(default)]
+    pub whole_groups: bool,
     /// Operations committed per cycle, over all PUs; the dispatch width where it is missing.
     #[serde(default)]
     pub commit_width: Option<u32>,

@@ -67,6 +67,8 @@ pub struct FrontTables {
     pub buffer_ops: u32,
     /// Threads that can dispatch in one cycle.
     pub dispatch_threads: u32,
+    /// True if a thread's operations of a cycle are dispatched together or not at all.
+    pub whole_groups: bool,
     /// Operations dispatched per cycle.
     pub dispatch_width: u32,
     /// Operations committed per cycle.
@@ -293,6 +295,8 @@ fn front(core: &CoreSpec) -> FrontTables {
         fetch_threads: said.fetch_threads.unwrap_or(1),
         buffer_ops: said.buffer_ops.unwrap_or(4 * width),
         dispatch_threads: said.dispatch_threads.unwrap_or(u32::MAX),
+        whole_groups: said.whole_groups
+            || core.buffers.as_ref().is_some_and(|b| b.group.is_some()),
         dispatch_width: width,
         commit_width: said.commit_width.unwrap_or(width),
         refill_cycles: (core.pipeline_depth_cycles.round() as u32).max(1),

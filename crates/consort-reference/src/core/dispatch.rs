@@ -81,9 +81,10 @@ impl ReferenceCore<'_> {
     }
 
     /// Dispatches operations of a thread, and says what ends it; `Base` where the thread has had
-    /// what it may have. A group is dispatched whole or not at all (Tendler et al., POWER4 system
-    /// microarchitecture, IBM J. Res. Dev. 46(1), 2002); only into an empty window it goes in parts,
-    /// as it might fit no buffer.
+    /// what it may have. On cores that dispatch whole groups (Tendler et al., POWER4 system
+    /// microarchitecture, IBM J. Res. Dev. 46(1), 2002; Griffith et al., US patent 5,524,263, 1996,
+    /// for the Pentium Pro), a group for which some buffer has no room gives its cycle to others;
+    /// only into an empty window it goes in parts, as it might fit no buffer.
     fn dispatch_some(&mut self, at: usize, group: &mut DispatchGroup) -> DispatchStop {
         let mut places = std::mem::take(&mut self.places);
         let stop = loop {
@@ -92,7 +93,8 @@ impl ReferenceCore<'_> {
                 Err(stop) => break stop,
             }
         };
-        let is_cut = group.in_groups && self.contexts[at].account.full.is_some();
+        let is_cut =
+            self.tables.front.whole_groups && self.contexts[at].account.full.is_some();
         if is_cut && !self.contexts[at].flying.is_empty() {
             self.give_back(at, &places);
             *group = DispatchGroup::new(self, group.most);
@@ -306,8 +308,11 @@ impl ReferenceCore<'_> {
         }
     }
 
-    /// Gives back what [`ReferenceCore::take_entries`] took of a machine with groups.
+    /// Gives back what [`ReferenceCore::take_entries`] took.
     fn release_entries(&mut self, at: usize, op: &Op, queues: [Option<u8>; 2]) {
+        if self.tables.group.is_none() {
+            self.pools.window.give(at);
+        }
         match op.kind {
             OpKind::Load => self.pools.loads.give(at),
             OpKind::Store => self.pools.stores.give(at),

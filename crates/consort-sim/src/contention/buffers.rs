@@ -6,15 +6,22 @@
 //! entries of the other buffers for all of it (Little's law).
 //!
 //! Under SMT a shared buffer is divided like a cache, by insertion pressure. A thread wants as many
-//! entries as it inserts during the time that they stay: while it computes, the smallest window
-//! that sustains its rate; while it waits for memory, its fair share of the dispatch slots for as
-//! long as the wait lasts, which is far more than the buffer has. So a thread that waits clogs the
-//! window for its co-runners, and two that wait do each other no harm beyond the overlap of their
-//! misses.
+//! entries as it inserts during the time that they stay:
+//!
+//! - While its front end limits it, the smallest window that sustains its rate.
+//! - While ports or a chain limit it, all that it may have, because dispatch goes on as long as
+//!   there is room. How many entries of a scheduler that takes depends on how many of its
+//!   operations wait, not on how many it executes: a chain fills a scheduler that a divider with the
+//!   same throughput leaves empty.
+//! - While it executes a wrong path, all that it may have.
+//! - While it waits for memory, its fair share of the dispatch slots for as long as the wait lasts,
+//!   which is far more than the buffer has. So a thread that waits clogs the window for its
+//!   co-runners, and two that wait do each other no harm beyond the overlap of their misses.
 
 use super::core_model::CoreModel;
 use super::needs::InstructionNeeds;
 use super::types::Demand;
+use crate::math::pow;
 use crate::machine::detail::{BufferSharing, RegistersSpec, WorkKind};
 use crate::machine::{CoreSpec, PipelineSpec};
 use crate::program::PhaseSpec;
@@ -31,6 +38,8 @@ pub(crate) struct BufferUse {
     pub(crate) pool: f64,
     /// Entries per instruction in the window.
     pub(crate) per_instruction: f64,
+    /// The same while every operation waits for a port.
+    pub(crate) per_piled: f64,
 }
 
 /// A thread's use of every buffer, in the same order for all threads of a core type.
@@ -81,6 +90,7 @@ impl BufferEntries {
             own: own.max(1.0),
             pool,
             per_instruction,
+            per_piled: per_instruction,
         }
     }
 }
@@ -118,18 +128,23 @@ fn buffers(
     all[4] = registers(&tables.vector_registers).buffer_use(on_core, vector);
     let queues = tables.issue.iter().zip(&mut all[5..]);
     for (queue, buffer) in queues {
-        let held = queue.holds.iter().map(|&work| {
+        let (mut per_instruction, mut per_piled) = (0.0, 0.0);
+        for &work in &queue.holds {
             let sharers = tables.issue.iter().filter(|q| q.holds.contains(&work));
-            entries(needs, work) * waiting_share(phase, work) / sharers.count().max(1) as f64
-        });
-        let per_instruction = held.sum::<f64>();
+            let held = entries(needs, work) / sharers.count().max(1) as f64;
+            per_instruction += held * waiting_share(phase, work);
+            per_piled += held;
+        }
         let pool = BufferEntries {
             entries: f64::from(queue.entries),
             sharing: queue.sharing,
             reserve: f64::from(queue.reserve),
             most: tables.balance_share,
         };
-        *buffer = pool.buffer_use(on_core, per_instruction);
+        *buffer = BufferUse {
+            per_piled,
+            ..pool.buffer_use(on_core, per_instruction)
+        };
     }
     all
 }
@@ -288,18 +303,40 @@ impl<'a> WindowModel<'a> {
     }
 
     /// Smallest window in which a rate of so many instructions per cycle can be sustained at a mean
-    /// latency. What is bound by ports piles up before them, as far as there is room, for the share
-    /// `piled` of the time.
-    pub(super) fn need(&self, rate: f64, latency: f64, piled: f64) -> f64 {
+    /// latency.
+    pub(super) fn need(&self, rate: f64, latency: f64) -> f64 {
         let parallelism = rate * latency * self.intensity;
         let sustains = self.phase.ilp.window_for(parallelism, self.whole);
-        sustains + piled * (self.whole - sustains)
+        sustains.min(self.alone)
+    }
+
+    /// Instructions in it, of at most `alone`, if the back end takes `slower` times as long for each
+    /// as the front end, and only the share `full` of them finds it full: as in a queue of that
+    /// length with arrivals and departures at random (M/M/1/K; Kleinrock, "Queueing Systems",
+    /// volume 1, section 3.6).
+    pub(super) fn filled(&self, slower: f64, full: f64) -> f64 {
+        let (room, apart) = (self.alone, slower - 1.0);
+        if apart.abs() * room < 1e-3 {
+            return full * 0.5 * room;
+        }
+        // Powers of the inverse where the queue is full, because those of a large number overflow.
+        let at_end = |ratio: f64| {
+            let rest = pow(ratio, room + 1.0);
+            ratio / (1.0 - ratio) - (room + 1.0) * rest / (1.0 - rest)
+        };
+        full * if slower < 1.0 {
+            at_end(slower)
+        } else {
+            room - at_end(1.0 / slower)
+        }
     }
 }
 
-/// A thread's pressure on a shared window.
+/// A thread's pressure on a shared buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Pressure {
+    /// Entries without which it computes more slowly.
+    pub(crate) needed: f64,
     /// Entries that it wants while it computes.
     pub(crate) computing: f64,
     /// Entries that it would insert during a wait for memory.
@@ -309,11 +346,14 @@ pub(crate) struct Pressure {
 }
 
 impl Pressure {
-    /// The same on a buffer where an instruction in the window takes so many entries.
-    pub(crate) fn for_buffer(self, per_instruction: f64) -> Self {
+    /// The same in entries of a buffer, for a thread that waits for ports for the share `piled` of
+    /// the time in which it computes.
+    pub(crate) fn for_buffer(self, buffer: &BufferUse, piled: f64) -> Self {
+        let (waits, piles) = (buffer.per_instruction, buffer.per_piled);
         Self {
-            computing: self.computing * per_instruction,
-            waiting: self.waiting * per_instruction,
+            needed: self.needed * waits,
+            computing: self.computing * (waits + piled * (piles - waits)),
+            waiting: self.waiting * waits,
             waits: self.waits,
         }
     }
@@ -321,18 +361,32 @@ impl Pressure {
     fn entries(self) -> f64 {
         (1.0 - self.waits) * self.computing + self.waits * self.waiting
     }
+
+    /// Entries that it asserts against others whose pressure comes for the share `waiting` from
+    /// waits: threads that compute take entries from each other in turn, but no thread gets back
+    /// what it needs not from one that waits and frees nothing.
+    fn asserted(self, waiting: f64) -> f64 {
+        let computing = self.computing - waiting * (self.computing - self.needed).max(0.0);
+        (1.0 - self.waits) * computing + self.waits * self.waiting
+    }
 }
 
-/// Entries that thread `i` has of a shared window of `entries`.
+/// Entries that thread `i` has of a shared buffer of `entries`.
 pub(crate) fn window_share(entries: f64, pressures: &[Pressure], i: usize) -> f64 {
-    let all: f64 = pressures.iter().map(|p| p.entries()).sum();
-    let own = pressures[i].entries();
-    if all <= entries {
+    let others = pressures.iter().enumerate().filter(|&(j, _)| j != i);
+    let (mut all, mut waiting) = (0.0, 0.0);
+    for (_, other) in others {
+        all += other.entries();
+        waiting += other.waits * other.waiting;
+    }
+    let waiting = if all > 0.0 { waiting / all } else { 0.0 };
+    let own = pressures[i].asserted(waiting);
+    if all + own <= entries {
         // What no thread wants is there for all.
-        return own + entries - all;
+        return entries - all;
     }
     // Every thread can insert at least the instruction that it dispatches next.
-    (entries * own / all).max(1.0)
+    (entries * own / (all + own)).max(1.0)
 }
 
 #[cfg(test)]
@@ -341,6 +395,7 @@ mod tests {
 
     fn computing(entries: f64) -> Pressure {
         Pressure {
+            needed: entries,
             computing: entries,
             ..Pressure::default()
         }
@@ -348,6 +403,7 @@ mod tests {
 
     fn chaser() -> Pressure {
         Pressure {
+            needed: 128.0,
             computing: 128.0,
             waiting: 400.0,
             waits: 0.95,

@@ -58,9 +58,12 @@ pub(crate) struct CycleTerms {
     pub(crate) mlp: f64,
     /// Overlap of page walks: long lines take neighbours together, not pages.
     pub(crate) walks: f64,
-    /// Smallest window that sustains the dispatch rate, instructions; 0 where co-runners leave
-    /// the window alone.
+    /// Instructions in its window while it computes; 0 where co-runners leave the window alone.
+    pub(crate) in_flight: f64,
+    /// Smallest window that sustains the rate of its limits, instructions; 0 likewise.
     pub(crate) window_need: f64,
+    /// Share of them that are there because the back end is slower than the front end, 0 to 1.
+    pub(crate) backed_up: f64,
     /// Misses per instruction.
     pub(crate) misses: Misses,
 }
@@ -185,8 +188,12 @@ impl ThreadSetting<'_> {
         terms.l2 += full * l2_hits;
         terms.llc += full * llc_hits;
         terms.active += full * (l2_hits + llc_hits);
+        let backed_up = self.window.filled(filled * limits.front, full);
+        terms.backed_up = (backed_up / self.window.alone).min(1.0);
         if self.window.is_shared {
-            terms.window_need = self.window.need(limits.all, latency, limits.piled);
+            terms.window_need = self.window.need(limits.all, latency);
+            let rest = self.window.alone - terms.window_need;
+            terms.in_flight = terms.window_need + terms.backed_up * rest;
         }
     }
 

@@ -13,7 +13,7 @@ pub(super) fn supply(
     let first = &settings[members[0]];
     let front = &first.model.tables.front;
     let turns = front.dispatch_threads;
-    let in_groups = first.model.tables.group.is_some();
+    let in_groups = front.whole_groups;
     let mut resources = [f64::INFINITY; RESOURCES];
     resources[SLOTS] = first.core.dispatch_width;
     resources[FETCH] = f64::from(front.fetch_threads);

@@ -487,7 +487,7 @@ fn instruction_activity(
     let data_lines = misses.demand + misses.prefetched;
     let mix = &setting.demand.phase.spec.mix;
     // A fetch group that misses the L1I looks in the L2 as data does.
-    debug_assert!(!setting.window.is_shared || terms.window_need > 0.0);
+    debug_assert!(!setting.window.is_shared || terms.in_flight > 0.0);
     InstructionActivity {
         l1d_accesses: mix.load + mix.store,
         l1d_misses: misses.data[0],

@@ -61,8 +61,8 @@ impl SolverState<'_> {
         pressures.clear();
         let each = members.iter();
         pressures.extend(each.map(|&i| {
-            self.pressure(sharing, i)
-                .for_buffer(use_of(i).per_instruction)
+            let piled = sharing.settings[i].limits.piled * self.terms[i].backed_up;
+            self.pressure(sharing, i).for_buffer(&use_of(i), piled)
         }));
         // Each buffer stops a thread before it fills the others: what it may have of one sets the
         // instructions in flight, and with them the entries of all.
@@ -86,10 +86,17 @@ impl SolverState<'_> {
         let terms = &self.terms[i];
         let fair = setting.core.dispatch_width / setting.on_core;
         let wait_cycles = setting.latencies.llc + setting.latencies.memory;
+        // A wrong path fills the window until it is full, and then stays there.
+        let wrong_path = terms.resolving - 0.5 * terms.wrong_path;
+        let wrong_path = wrong_path.max(0.0) / (self.guess[i].time_s * setting.hz);
+        let computes = (1.0 - self.guess[i].waits).max(f64::MIN_POSITIVE);
+        let wrong_path = (wrong_path / computes).min(1.0);
+        let rest = setting.window.alone - terms.in_flight;
         Pressure {
-            computing: terms.window_need,
+            needed: terms.window_need,
+            computing: terms.in_flight + wrong_path * rest.max(0.0),
             waiting: (fair * wait_cycles)
-                .max(terms.window_need)
+                .max(terms.in_flight)
                 .min(setting.window.waiting),
             waits: self.guess[i].waits,
         }
@@ -114,12 +121,16 @@ impl SolverState<'_> {
     fn claims(&self, sharing: &SharedStructures<'_>, members: &[usize]) -> [Claim; MAX_WAYS] {
         let mut claims = [Claim::default(); MAX_WAYS];
         for (claim, &i) in claims.iter_mut().zip(members) {
+            let needs = &sharing.settings[i].needs;
+            // While its window is not full, a thread dispatches what each turn of fetch brings.
+            let turns = needs.dispatch_turns;
+            let fetched = (needs.fetch_turns - turns).max(0.0) * (1.0 - self.terms[i].backed_up);
             *claim = Claim {
                 rate: 1.0 / self.terms[i].active,
                 active: self.guess[i].active,
                 wrong_path: self.guess[i].wrong_path,
                 refills: self.guess[i].refills,
-                per_turn: 1.0 / sharing.settings[i].needs.dispatch_turns,
+                per_turn: 1.0 / (turns + fetched),
                 use_of: sharing.uses[i],
                 front: sharing.settings[i].front(&self.terms[i]),
             };

@@ -43,7 +43,7 @@ fn what_waits_for_ports_piles_up_in_a_shared_window() {
         pair.threads.iter().map(|t| t.window).collect::<Vec<_>>()
     };
     let (few, many) = (windows(2), windows(4));
-    assert!(few[1] > 1.5 * many[1], "{few:?} {many:?}");
+    assert!(few[1] > 1.1 * many[1], "{few:?} {many:?}");
     assert!(few[0] < 0.8 * many[0], "{few:?} {many:?}");
 }
 
