@@ -175,6 +175,10 @@ pub struct BuffersSpec {
     /// run; no limit if it is missing.
     #[serde(default)]
     pub balance_percent: Option<u32>,
+    /// Cycles from dispatch into an issue queue to issue at the earliest, in which every operation
+    /// holds an entry; 1 where it is missing. They are a part of `pipeline_depth_cycles`.
+    #[serde(default)]
+    pub issue_delay_cycles: Option<u32>,
     /// Demand loads on their way from behind the L2 with which a thread dispatches nothing while
     /// others run; no limit if it is missing.
     #[serde(default)]

@@ -75,6 +75,8 @@ pub struct FrontTables {
     pub commit_width: u32,
     /// Cycles from a mispredicted branch's result to what follows it in execution.
     pub refill_cycles: u32,
+    /// Of these, cycles from dispatch to issue.
+    pub issue_delay: u32,
     /// Cache of decoded instructions.
     pub op_cache: Option<OpCacheSpec>,
 }
@@ -287,6 +289,9 @@ fn default_time(core: &CoreSpec, work: WorkKind) -> WorkSpec {
 fn front(core: &CoreSpec) -> FrontTables {
     let said = core.front_end.clone().unwrap_or_default();
     let width = (core.dispatch_width.round() as u32).max(1);
+    let refill_cycles = (core.pipeline_depth_cycles.round() as u32).max(1);
+    let buffers = core.buffers.as_ref();
+    let delay = buffers.and_then(|buffers| buffers.issue_delay_cycles);
     let bytes = (4 * width).next_power_of_two().max(16);
     FrontTables {
         fetch_bytes: said.fetch_bytes.unwrap_or(bytes),
@@ -295,11 +300,11 @@ fn front(core: &CoreSpec) -> FrontTables {
         fetch_threads: said.fetch_threads.unwrap_or(1),
         buffer_ops: said.buffer_ops.unwrap_or(4 * width),
         dispatch_threads: said.dispatch_threads.unwrap_or(u32::MAX),
-        whole_groups: said.whole_groups
-            || core.buffers.as_ref().is_some_and(|b| b.group.is_some()),
+        whole_groups: said.whole_groups || buffers.is_some_and(|buffers| buffers.group.is_some()),
         dispatch_width: width,
         commit_width: said.commit_width.unwrap_or(width),
-        refill_cycles: (core.pipeline_depth_cycles.round() as u32).max(1),
+        refill_cycles,
+        issue_delay: delay.unwrap_or(1).clamp(1, refill_cycles),
         op_cache: said.op_cache,
     }
 }

@@ -15,8 +15,10 @@ impl ReferenceCore<'_> {
         }
         let mut ready = std::mem::take(&mut self.ready);
         self.ports.clear_wanted();
+        let delay = u64::from(self.tables.front.issue_delay);
         for &(_, at, seq) in &ready {
-            if let Some(flying) = self.contexts[at].get(seq) {
+            let flying = self.contexts[at].get(seq);
+            if let Some(flying) = flying.filter(|op| self.cycle >= op.dispatched + delay) {
                 self.ports.note_ready(flying.works, at);
             }
         }
@@ -50,20 +52,26 @@ impl ReferenceCore<'_> {
     }
 
     fn try_issue(&mut self, at: usize, seq: u64, memory: &mut MemoryHierarchy) -> bool {
+        let delay = u64::from(self.tables.front.issue_delay);
         let Some(flying) = self.contexts[at].get(seq) else {
             return true;
         };
         let works = flying.works;
+        if self.cycle < flying.dispatched + delay {
+            return false;
+        }
         if !self.ports.issue(works, at, self.cycle) {
             return false;
         }
         flying.progress = OpProgress::Issued;
         flying.issued = self.cycle;
         let (op, forwarded) = (flying.op, flying.forwarded);
+        let waited = self.cycle - flying.dispatched;
         for queue in flying.queues.into_iter().flatten() {
             self.pools.issue[usize::from(queue)].pool.give(at);
         }
         self.contexts[at].waiting -= 1;
+        self.contexts[at].note_issue(op, waited);
         let latency = self.ports.latency(works);
         let result = match (op.kind, op.data, forwarded) {
             (OpKind::Load, Some(_), Some(more)) => Some(self.cycle + latency + u64::from(more)),

@@ -29,6 +29,11 @@ pub(crate) struct ThreadContext<'a> {
     pub(crate) last_fetch: u64,
     pub(crate) last_dispatch: u64,
     pub(crate) writers: Box<[Option<u64>; Register::COUNT]>,
+    /// Latest operations that were issued, with the cycles that each waited for it: they stand in
+    /// for the operations of a wrong path, which no trace has.
+    pub(crate) recent: VecDeque<(Op, u64)>,
+    /// Operations of a wrong path that were dispatched.
+    pub(crate) wrong_path: Vec<WrongPathOp>,
     pub(crate) stores: VecDeque<InFlightStore>,
     /// Lines in which stores gather before a cache that passes them on.
     pub(crate) gathered: VecDeque<u64>,
@@ -118,6 +123,8 @@ pub(crate) struct InFlightOp {
     pub(crate) dependents: Vec<u64>,
     /// Order of dispatch on the core.
     pub(crate) age: u64,
+    /// Cycles of dispatch and issue.
+    pub(crate) dispatched: u64,
     pub(crate) issued: u64,
     /// Origin of its data, of a load.
     pub(crate) origin: DataOrigin,
@@ -131,6 +138,21 @@ pub(crate) struct InFlightOp {
     pub(crate) ends_group: bool,
     /// Cycles that the thread stood still for this one, the oldest, until its cause is known.
     pub(crate) stalled: f64,
+}
+
+/// Operations whose waits are kept for wrong paths: some turns of an inner loop.
+const RECENT_OPS: usize = 64;
+
+/// An operation of a wrong path between dispatch and the end of that path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WrongPathOp {
+    pub(crate) op: Op,
+    /// Issue queues that hold it; none from `issued` on.
+    pub(crate) queues: [Option<u8>; 2],
+    /// Cycle in which it is issued.
+    pub(crate) issued: u64,
+    /// True for the operation with which its entry of the window is given back.
+    pub(crate) ends_group: bool,
 }
 
 /// A store from dispatch until it is written.
@@ -180,6 +202,8 @@ impl<'a> ThreadContext<'a> {
             last_fetch: 0,
             last_dispatch: 0,
             writers: Box::new([None; Register::COUNT]),
+            recent: VecDeque::with_capacity(RECENT_OPS),
+            wrong_path: Vec::new(),
             stores: VecDeque::new(),
             gathered: VecDeque::new(),
             account: ThreadAccount::default(),
@@ -190,6 +214,14 @@ impl<'a> ThreadContext<'a> {
     pub(crate) fn get(&mut self, seq: u64) -> Option<&mut InFlightOp> {
         let at = seq.checked_sub(self.oldest)?;
         self.flying.get_mut(at as usize)
+    }
+
+    /// Keeps an operation that was issued now and its wait, as one that wrong paths repeat.
+    pub(crate) fn note_issue(&mut self, op: Op, waited: u64) {
+        if self.recent.len() == RECENT_OPS {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((op, waited));
     }
 
     /// The number that the next dispatched operation gets.

@@ -1,7 +1,9 @@
 //! Dispatch: renaming, and entries in every buffer that an operation needs.
 
 use super::buffers::Buffer;
-use super::context::{DispatchStop, InFlightOp, InFlightStore, OpProgress, ThreadContext};
+use super::context::{
+    DispatchStop, InFlightOp, InFlightStore, OpProgress, ThreadContext, WrongPathOp,
+};
 use super::{ReferenceCore, ports::Works};
 use crate::memory::DataOrigin;
 use crate::outcome::SlotCause;
@@ -49,11 +51,11 @@ impl ReferenceCore<'_> {
         self.contexts[at].account.full = None;
         let stop = self.dispatch_some(at, &mut group);
         self.close_group(at, &group);
-        let wrong = self.take_wrong_path_slots(at, &group);
-        let used = group.ops + wrong;
+        let ops = group.ops;
+        let used = ops + self.dispatch_wrong_path(at, group);
         slots.left -= used;
         slots.threads -= u32::from(used > 0 && slots.threads > 0);
-        self.charge(at, group.ops, most, stop);
+        self.charge(at, ops, most, stop);
         if used > 0 {
             self.contexts[at].last_dispatch = self.cycle;
         }
@@ -93,8 +95,7 @@ impl ReferenceCore<'_> {
                 Err(stop) => break stop,
             }
         };
-        let is_cut =
-            self.tables.front.whole_groups && self.contexts[at].account.full.is_some();
+        let is_cut = self.tables.front.whole_groups && self.contexts[at].account.full.is_some();
         if is_cut && !self.contexts[at].flying.is_empty() {
             self.give_back(at, &places);
             *group = DispatchGroup::new(self, group.most);
@@ -275,6 +276,7 @@ impl ReferenceCore<'_> {
             missing,
             dependents: Vec::new(),
             age: self.dispatched,
+            dispatched: self.cycle,
             issued: 0,
             origin: DataOrigin::L1,
             queues,
@@ -337,21 +339,68 @@ impl ReferenceCore<'_> {
         }
     }
 
-    /// Slots that operations of a wrong path take, as far as the window would hold them.
-    fn take_wrong_path_slots(&mut self, at: usize, group: &DispatchGroup) -> u32 {
-        let room = self.pools.window.has_room(at);
-        let held = self.pools.window.used(at);
-        let context = &mut self.contexts[at];
+    /// Dispatches operations of a wrong path, as far as there is room; the slots that they take.
+    fn dispatch_wrong_path(&mut self, at: usize, mut group: DispatchGroup) -> u32 {
+        let front = &self.tables.front;
+        let stages = u64::from(front.refill_cycles - front.issue_delay);
+        let context = &self.contexts[at];
         let arrived = context
             .fetch
             .wrong_since
-            .is_some_and(|since| self.cycle > since + u64::from(self.tables.front.refill_cycles));
-        let fits = held + context.fetch.wrong_ops < self.tables.window.entries;
-        if self.contexts.len() < 2 || !arrived || !room || !fits || group.ops > 0 {
+            .is_some_and(|since| self.cycle > since + stages);
+        let recent = context.recent.len();
+        if self.contexts.len() < 2 || !arrived || group.ops > 0 || recent == 0 {
             return 0;
         }
-        self.contexts[at].fetch.wrong_ops += group.most;
-        group.most
+        let full = self.contexts[at].account.full;
+        while group.takes_more() {
+            let next = self.contexts[at].fetch.wrong_ops as usize % recent;
+            let (op, waited) = self.contexts[at].recent[next];
+            let works = self.ports.works(&op);
+            let Ok(queues) = self.find_room(at, &op, works, &group) else {
+                break;
+            };
+            if group.in_groups && group.ops == 0 {
+                self.pools.window.take(at);
+            }
+            let ends_group = !group.in_groups || group.ops == 0;
+            group.add(&op);
+            self.take_entries(at, &op, queues);
+            let context = &mut self.contexts[at];
+            context.fetch.wrong_ops += 1;
+            context.wrong_path.push(WrongPathOp {
+                op,
+                queues,
+                issued: self.cycle + waited,
+                ends_group,
+            });
+        }
+        // Buffers that stop a wrong path cost the thread nothing.
+        self.contexts[at].account.full = full;
+        group.ops
+    }
+
+    /// Gives back the issue queues' entries of operations of wrong paths that are issued now.
+    pub(super) fn issue_wrong_paths(&mut self) {
+        for at in 0..self.contexts.len() {
+            for wrong in &mut self.contexts[at].wrong_path {
+                if wrong.issued <= self.cycle {
+                    for queue in std::mem::take(&mut wrong.queues).into_iter().flatten() {
+                        self.pools.issue[usize::from(queue)].pool.give(at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Throws a wrong path away.
+    pub(super) fn end_wrong_path(&mut self, at: usize) {
+        for wrong in std::mem::take(&mut self.contexts[at].wrong_path) {
+            self.release_entries(at, &wrong.op, wrong.queues);
+            if self.tables.group.is_some() && wrong.ends_group {
+                self.pools.window.give(at);
+            }
+        }
     }
 
     /// Cause for which a thread has nothing to dispatch.

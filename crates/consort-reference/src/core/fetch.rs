@@ -54,8 +54,7 @@ impl ReferenceCore<'_> {
             return false;
         }
         if context.fetch.wrong_since.is_some() {
-            let held = self.pools.window.used(at) + context.fetch.wrong_ops;
-            return held < self.tables.window.entries && self.pools.window.has_room(at);
+            return self.pools.window.has_room(at);
         }
         // A turn is not begun for less than it can bring.
         let most = self.tables.front.fetch_width as usize;
@@ -65,7 +64,7 @@ impl ReferenceCore<'_> {
     /// Operations between fetch and dispatch: the buffer, and the stages before it.
     fn fetch_room(&self) -> usize {
         let front = &self.tables.front;
-        let stages = front.fetch_width * (front.refill_cycles - 1);
+        let stages = front.fetch_width * (front.refill_cycles - front.issue_delay);
         front.buffer_ops.max(front.fetch_width) as usize + stages as usize
     }
 
@@ -157,7 +156,8 @@ impl ReferenceCore<'_> {
     /// Queues an operation for dispatch. Returns true if fetch continues behind it in this cycle.
     fn enqueue_op(&mut self, at: usize, op: Op) -> bool {
         let now = self.cycle;
-        let depth = u64::from(self.tables.front.refill_cycles - 1).max(1);
+        let front = &self.tables.front;
+        let depth = u64::from(front.refill_cycles - front.issue_delay).max(1);
         let tables = at % self.predictors.len();
         let bubble = self.bubble;
         let context = &mut self.contexts[at];

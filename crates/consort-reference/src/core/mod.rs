@@ -128,6 +128,7 @@ impl<'a> ReferenceCore<'a> {
         let committed = self.commit();
         let written = self.write(memory);
         let issued = self.issue(memory);
+        self.issue_wrong_paths();
         let dispatched = self.dispatch();
         let fetched = self.fetch(memory);
         let idle = !(finished || committed || written || issued || dispatched || fetched);
@@ -205,7 +206,8 @@ impl<'a> ReferenceCore<'a> {
         flying.progress = OpProgress::Done;
         let (stalled, origin) = (flying.stalled, flying.origin);
         let dependents = std::mem::take(&mut flying.dependents);
-        if flying.mispredicted {
+        let ends_wrong_path = flying.mispredicted;
+        if ends_wrong_path {
             context.fetch.wrong_since = None;
             context.fetch.wrong_ops = 0;
             context.fetch.resume = now;
@@ -217,6 +219,9 @@ impl<'a> ReferenceCore<'a> {
         }
         for dependent in dependents {
             self.note_operand(at, dependent);
+        }
+        if ends_wrong_path {
+            self.end_wrong_path(at);
         }
     }
 
@@ -295,7 +300,11 @@ impl ThreadContext<'_> {
         let fetched = self.fetched.front().map(|fetched| fetched.ready);
         let written = self.stores.front().and_then(|store| store.written);
         let resume = Some(self.fetch.resume);
-        let times = [fetched, written, resume].into_iter().flatten();
+        let wrong = self.wrong_path.iter().map(|wrong| wrong.issued);
+        let times = [fetched, written, resume]
+            .into_iter()
+            .flatten()
+            .chain(wrong);
         times.filter(move |&time| time > now)
     }
 

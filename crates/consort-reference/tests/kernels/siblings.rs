@@ -2,7 +2,7 @@
 
 use crate::machine::{about, alone, buffers, plain, run, with, within};
 use crate::ops;
-use consort_ops::OpKind;
+use consort_ops::{Op, OpKind};
 use consort_reference::{OpSource, RunLength, SlotCause, ThreadOutcome};
 use consort_sim::machine::detail::BufferSharing;
 use consort_sim::machine::{CoreSpec, MachineSpec, RobSharing, presets};
@@ -139,4 +139,46 @@ fn power8_holds_back_threads_that_miss() {
     let (balanced, free) = (next_to_misses(true), next_to_misses(false));
     assert!(free[0] > 1.1 * balanced[0], "{free:?} {balanced:?}");
     assert!(balanced[1] > free[1], "{free:?} {balanced:?}");
+}
+
+#[test]
+fn whole_groups_leave_cycles_to_others() {
+    let beside = |whole: bool| {
+        let spec = with(|core| {
+            split(core);
+            let front = core.front_end.get_or_insert_default();
+            (front.dispatch_threads, front.whole_groups) = (Some(1), whole);
+        });
+        let chain = ops::chain(OpKind::Multiply);
+        let [slow, fast] = pair(&spec, &chain, &ops::independent(OpKind::Integer));
+        about(slow, 1.0 / 3.0);
+        fast
+    };
+    // By hand: a chain of multiplications frees an entry every third cycle. It takes each of these
+    // cycles, or with a group of four each twelfth.
+    about(beside(false), 4.0 * 2.0 / 3.0);
+    about(beside(true), 4.0 * 11.0 / 12.0);
+}
+
+/// A division, and additions that wait for nothing, so that the divider sets one per cycle.
+fn divider(interval: usize) -> Vec<Op> {
+    let kind = |i| match i % interval {
+        0 => OpKind::Divide,
+        _ => OpKind::Integer,
+    };
+    let op = |i: usize| ops::independent(kind(i))[i % 32];
+    (0..8 * interval).map(op).collect()
+}
+
+#[test]
+fn chain_disturbs_more_than_equally_slow_divider() {
+    let spec = presets::find("xeon-silver-4110").expect("it is a preset");
+    let adds = ops::independent(OpKind::Integer);
+    let ipc = |program: &dyn OpSource| run(&spec, &[program], LENGTH).threads[0].ipc();
+    let (chain, divider) = (ops::chain(OpKind::Integer), divider(6));
+    about(ipc(&chain), 1.0);
+    about(ipc(&divider), 1.0);
+    let next_to = |other: &dyn OpSource| ipc(&adds) / pair(&spec, &adds, other)[0];
+    let (chain, divider) = (next_to(&chain), next_to(&divider));
+    assert!(chain > 1.05 * divider, "{chain} {divider}");
 }

@@ -21,13 +21,15 @@
 use super::core_model::CoreModel;
 use super::needs::InstructionNeeds;
 use super::types::Demand;
-use crate::math::pow;
 use crate::machine::detail::{BufferSharing, RegistersSpec, WorkKind};
 use crate::machine::{CoreSpec, PipelineSpec};
+use crate::math::pow;
 use crate::program::PhaseSpec;
 
 /// Buffers of a core at most; machines have fewer.
 pub(crate) const MOST_BUFFERS: usize = 12;
+/// Position of the first issue queue among them.
+pub(crate) const FIRST_QUEUE: usize = 5;
 
 /// A thread's use of one buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,6 +42,8 @@ pub(crate) struct BufferUse {
     pub(crate) per_instruction: f64,
     /// The same while every operation waits for a port.
     pub(crate) per_piled: f64,
+    /// Entries times cycles that an instruction takes before it can be issued, beyond the first.
+    pub(crate) passing: f64,
 }
 
 /// A thread's use of every buffer, in the same order for all threads of a core type.
@@ -91,6 +95,7 @@ impl BufferEntries {
             pool,
             per_instruction,
             per_piled: per_instruction,
+            passing: 0.0,
         }
     }
 }
@@ -126,7 +131,7 @@ fn buffers(
     let registers = |spec| balanced(registers(spec, on_core));
     all[3] = registers(&tables.int_registers).buffer_use(on_core, int);
     all[4] = registers(&tables.vector_registers).buffer_use(on_core, vector);
-    let queues = tables.issue.iter().zip(&mut all[5..]);
+    let queues = tables.issue.iter().zip(&mut all[FIRST_QUEUE..]);
     for (queue, buffer) in queues {
         let (mut per_instruction, mut per_piled) = (0.0, 0.0);
         for &work in &queue.holds {
@@ -143,6 +148,7 @@ fn buffers(
         };
         *buffer = BufferUse {
             per_piled,
+            passing: per_piled * f64::from(tables.front.issue_delay - 1),
             ..pool.buffer_use(on_core, per_instruction)
         };
     }
@@ -347,24 +353,26 @@ pub(crate) struct Pressure {
 
 impl Pressure {
     /// The same in entries of a buffer, for a thread that waits for ports for the share `piled` of
-    /// the time in which it computes.
-    pub(crate) fn for_buffer(self, buffer: &BufferUse, piled: f64) -> Self {
+    /// the time in which it computes, at so many instructions per cycle.
+    pub(crate) fn for_buffer(self, buffer: &BufferUse, piled: f64, rate: f64) -> Self {
         let (waits, piles) = (buffer.per_instruction, buffer.per_piled);
+        let passing = rate * buffer.passing;
         Self {
-            needed: self.needed * waits,
-            computing: self.computing * (waits + piled * (piles - waits)),
+            needed: self.needed * waits + passing,
+            computing: self.computing * (waits + piled * (piles - waits)) + passing,
             waiting: self.waiting * waits,
             waits: self.waits,
         }
     }
 
-    fn entries(self) -> f64 {
+    /// Entries that it takes from others, on average over time.
+    pub(crate) fn entries(self) -> f64 {
         (1.0 - self.waits) * self.computing + self.waits * self.waiting
     }
 
     /// Entries that it asserts against others whose pressure comes for the share `waiting` from
-    /// waits: threads that compute take entries from each other in turn, but no thread gets back
-    /// what it needs not from one that waits and frees nothing.
+    /// waits: threads that compute take entries from each other in turn, but from a thread that
+    /// waits and frees nothing, none gets more than it needs.
     fn asserted(self, waiting: f64) -> f64 {
         let computing = self.computing - waiting * (self.computing - self.needed).max(0.0);
         (1.0 - self.waits) * computing + self.waits * self.waiting
@@ -373,20 +381,61 @@ impl Pressure {
 
 /// Entries that thread `i` has of a shared buffer of `entries`.
 pub(crate) fn window_share(entries: f64, pressures: &[Pressure], i: usize) -> f64 {
-    let others = pressures.iter().enumerate().filter(|&(j, _)| j != i);
-    let (mut all, mut waiting) = (0.0, 0.0);
-    for (_, other) in others {
-        all += other.entries();
-        waiting += other.waits * other.waiting;
-    }
-    let waiting = if all > 0.0 { waiting / all } else { 0.0 };
-    let own = pressures[i].asserted(waiting);
-    if all + own <= entries {
+    let all: f64 = pressures.iter().map(|p| p.entries()).sum();
+    let waiting: f64 = pressures.iter().map(|p| p.waits * p.waiting).sum();
+    let asserted = |p: &Pressure| {
+        let others = (all - p.entries()).max(f64::MIN_POSITIVE);
+        let waiting = (waiting - p.waits * p.waiting).max(0.0);
+        p.asserted((waiting / others).min(1.0))
+    };
+    let all: f64 = pressures.iter().map(asserted).sum();
+    let own = asserted(&pressures[i]);
+    if all <= entries {
         // What no thread wants is there for all.
-        return entries - all;
+        return own + entries - all;
     }
     // Every thread can insert at least the instruction that it dispatches next.
-    (entries * own / (all + own)).max(1.0)
+    (entries * own / all).max(1.0)
+}
+
+/// A thread's claim on a shared issue queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct QueueClaim {
+    /// Entries that it may have.
+    pub(crate) most: f64,
+    /// Entries that it holds if there is room for all.
+    pub(crate) held: f64,
+    /// Entries without which it is slower.
+    pub(crate) needed: f64,
+    /// Of these, entries of operations that could not be issued yet.
+    pub(crate) passing: f64,
+    /// Operations that it inserts per cycle while it can dispatch.
+    pub(crate) inserts: f64,
+    /// Entries that it frees per cycle, on average over time.
+    pub(crate) frees: f64,
+}
+
+/// Entries that thread `k` has of a shared issue queue of `entries`.
+///
+/// A thread whose operations wait holds what it may have, however fast its co-runners free theirs.
+/// They have the rest, and once the queue is full at least as many insertions as that thread,
+/// because threads dispatch in turn: with `r` entries freed by it per cycle, a thread that inserts
+/// `d` per cycle and holds `n` for it has `n·r/d` of them (Little's law).
+pub(crate) fn queue_share(entries: f64, claims: &[QueueClaim], k: usize) -> f64 {
+    let share = |k: usize| {
+        let (mut held, mut freed) = (0.0, 0.0);
+        for (_, other) in claims.iter().enumerate().filter(|&(j, _)| j != k) {
+            held += other.held;
+            freed += other.held * other.frees;
+        }
+        let (own, freed) = (&claims[k], freed / held.max(f64::MIN_POSITIVE));
+        let turns = (freed / own.inserts.max(f64::MIN_POSITIVE)).min(1.0);
+        (entries - held).max(own.needed * turns)
+    };
+    let used: f64 = (0..claims.len())
+        .map(|j| share(j).min(claims[j].held))
+        .sum();
+    share(k) * (entries / used.max(entries))
 }
 
 #[cfg(test)]

@@ -44,6 +44,8 @@ pub(crate) struct ResourceShares {
     pub(crate) code_l1i: [f64; SETS],
     /// Window, instructions.
     pub(crate) window: f64,
+    /// Instructions per cycle that its entries of issue queues let pass.
+    pub(crate) issue: f64,
     /// Branch predictor, KiB.
     pub(crate) predictor_kib: f64,
     /// Cycles that an operation waits for co-runners' operations, by unit class.

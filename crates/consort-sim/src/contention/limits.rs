@@ -16,6 +16,8 @@ pub(crate) struct CoreLimits {
     pub(crate) dispatch: f64,
     /// By dispatch and ports.
     pub(crate) ports: f64,
+    /// Cycles per instruction that ports take.
+    pub(crate) port_cycles: f64,
     /// By dispatch and fetch, which fill the window.
     pub(crate) front: f64,
     /// By dispatch, ports and fetch.
@@ -41,13 +43,14 @@ impl CoreLimits {
         on_core: usize,
     ) -> Self {
         let (mut ports, mut front, mut all) = (0.0, 0.0, 0.0);
-        let (mut piled, mut fetched, mut hurried) = (0.0, 0.0, 0.0);
+        let (mut piled, mut fetched, mut hurried, mut port_cycles) = (0.0, 0.0, 0.0, 0.0);
         let measured = mean.measured_dispatch();
         for StretchNeeds { share, needs } in stretches {
             let fetch = needs.fetch_turns + needs.bubbles;
             let of_front = needs.dispatch_turns.max(fetch);
             let of_ports = model.port_cycles(&needs.works, on_core);
             ports += share * needs.dispatch_turns.max(of_ports);
+            port_cycles += share * of_ports;
             front += share * of_front;
             all += share * of_front.max(of_ports);
             hurried += share * of_front.min(measured).max(of_ports);
@@ -63,6 +66,7 @@ impl CoreLimits {
         Self {
             dispatch: 1.0 / dispatch,
             ports: 1.0 / ports,
+            port_cycles,
             front: 1.0 / front,
             all: 1.0 / all,
             hurried: 1.0 / hurried,

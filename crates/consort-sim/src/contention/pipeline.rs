@@ -151,7 +151,7 @@ impl ThreadSetting<'_> {
         );
         terms.unhurried = terms.misses.branch * resolution;
         let shortest = 1.0 / limits.all;
-        let filled = self.full_window_cycles(shortest, latency / own);
+        let filled = self.full_window_cycles(shortest.max(1.0 / held.issue), latency / own);
         // No more than slow dispatch costs, or a narrow thread would be faster than a wide one.
         let hurried = self.full_window_cycles(1.0 / limits.hurried, latency / own);
         let absorbed = self.branches.absorbed_cycles_alone(terms.unhurried);
@@ -167,13 +167,14 @@ impl ThreadSetting<'_> {
             front + full * (self.full_window_cycles(1.0 / all, chain) - front)
         };
         let alone = |all: f64| beyond(1.0 / all, all, l1 / whole);
-        let active = |chain: f64| beyond(shortest, limits.all, chain);
+        // Ports and issue queues empty the window, but do not fill it.
+        let active = |chain: f64| beyond(shortest, limits.all.min(held.issue), chain);
         // Each cause is what its limit adds to those before: the differences sum to the active
         // cycles, whatever the order hides.
         let computing = active(queued / own);
         terms.base = alone(limits.dispatch);
         let with_ports = alone(limits.ports);
-        let with_fetch = active(l1 / whole);
+        let with_fetch = beyond(shortest, limits.all, l1 / whole);
         let with_window = active(l1 / own);
         terms.fetch = with_fetch - with_ports;
         terms.window = with_window - with_fetch;
@@ -188,7 +189,9 @@ impl ThreadSetting<'_> {
         terms.l2 += full * l2_hits;
         terms.llc += full * llc_hits;
         terms.active += full * (l2_hits + llc_hits);
-        let backed_up = self.window.filled(filled * limits.front, full);
+        let emptied = self.full_window_cycles(limits.port_cycles, latency / own);
+        let slower = (emptied + l2_hits + llc_hits) * limits.front;
+        let backed_up = self.window.filled(slower, full);
         terms.backed_up = (backed_up / self.window.alone).min(1.0);
         if self.window.is_shared {
             terms.window_need = self.window.need(limits.all, latency);

@@ -204,6 +204,7 @@ fn check_buffers(buffers: &BuffersSpec, core: &CoreSpec, mut at: KeyScope<'_>) {
     }
     at.check_optional("balance_percent", buffers.balance_percent, (1.0, 100.0));
     at.check_optional("balance_misses", buffers.balance_misses, BUFFER_ENTRIES);
+    at.check_optional("issue_delay_cycles", buffers.issue_delay_cycles, COUNT);
 }
 
 /// A buffer from which some PU could have nothing cannot work.

@@ -26,6 +26,10 @@ pub(super) struct Guess {
     pub(super) predictor_kib: f64,
     /// Share of its prefetches that find room in a miss queue, 0 to 1.
     pub(super) prefetching: f64,
+    /// Instructions in its window while it does not wait for memory, those of a wrong path included.
+    pub(super) in_flight: f64,
+    /// Share of them that are there because the back end is slower than the front end, 0 to 1.
+    pub(super) backed_up: f64,
 }
 
 impl Guess {
@@ -35,6 +39,7 @@ impl Guess {
             (next.time_s - self.time_s) / next.time_s,
             next.active - self.active,
             next.waits - self.waits,
+            next.backed_up - self.backed_up,
         ]
     }
 
@@ -51,13 +56,15 @@ impl Guess {
             lock_s: mix(self.lock_s, next.lock_s).max(0.0),
             predictor_kib: mix(self.predictor_kib, next.predictor_kib).max(0.0),
             prefetching: part(self.prefetching, next.prefetching),
+            in_flight: mix(self.in_flight, next.in_flight).max(0.0),
+            backed_up: part(self.backed_up, next.backed_up),
         };
     }
 }
 
 /// Change of a guess: of the time per instruction, relative, of the share of time in which the
-/// thread is active, and of that in which it waits.
-pub(super) type GuessChange = [f64; 3];
+/// thread is active, of that in which it waits, and of the share of its window that is backed up.
+pub(super) type GuessChange = [f64; 4];
 
 /// Largest change from which the remaining error is extrapolated.
 const SMALL: f64 = 0.05;
@@ -166,7 +173,7 @@ mod tests {
     /// times the error of this one.
     fn steps(factors: GuessChange) -> usize {
         let mut pace = CorePace::default();
-        let mut errors = [0.3, -0.2, 0.1];
+        let mut errors = [0.3, -0.2, 0.1, -0.1];
         let mut count = 0;
         while errors.iter().any(|error: &f64| error.abs() > 1e-6) && count < 1000 {
             let mut changes = errors;
@@ -186,20 +193,20 @@ mod tests {
     #[test]
     fn alternating_error_vanishes_in_few_steps() {
         // Plain steps of nine tenths leave nine tenths of it with the other sign, or enlarge it.
-        assert!(steps([-1.0; 3]) <= 4, "{}", steps([-1.0; 3]));
-        assert!(steps([-3.0; 3]) <= 4, "{}", steps([-3.0; 3]));
+        assert!(steps([-1.0; 4]) <= 4, "{}", steps([-1.0; 4]));
+        assert!(steps([-3.0; 4]) <= 4, "{}", steps([-3.0; 4]));
     }
 
     #[test]
     fn slow_error_vanishes_in_few_steps() {
         // Plain steps take 31 and 137.
-        assert!(steps([0.6; 3]) <= 12, "{}", steps([0.6; 3]));
-        assert!(steps([0.9; 3]) <= 60, "{}", steps([0.9; 3]));
+        assert!(steps([0.6; 4]) <= 12, "{}", steps([0.6; 4]));
+        assert!(steps([0.9; 4]) <= 60, "{}", steps([0.9; 4]));
     }
 
     proptest! {
         #[test]
-        fn every_error_vanishes(factors in prop::array::uniform3(-4.0f64..0.8)) {
+        fn every_error_vanishes(factors in prop::array::uniform4(-4.0f64..0.8)) {
             prop_assert!(steps(factors) <= 200, "{}", steps(factors));
         }
     }

@@ -166,6 +166,8 @@ impl<'a> SolverState<'a> {
                 waits: terms.memory / cpi,
                 predictor_kib: self.held[i].predictor_kib,
                 prefetching: self.held[i].prefetching,
+                in_flight: terms.in_flight,
+                backed_up: terms.backed_up,
                 ..Guess::default()
             };
             self.terms[i] = terms;
@@ -325,6 +327,11 @@ impl<'a> SolverState<'a> {
             let wrong_path = resolving.min(terms.wrong_path) / cycles;
             let wrong_path = wrong_path.min(1.0 - active).max(0.0);
             let refills = (terms.branch - terms.resolving) / cycles;
+            // A wrong path fills the window until it is full, and then stays there.
+            let filled = (resolving - 0.5 * wrong_path * cycles).max(0.0);
+            let filled =
+                (filled / (setting.hz * (time_s - memory)).max(f64::MIN_POSITIVE)).min(1.0);
+            let rest = setting.window.alone - terms.in_flight;
             self.next[i] = Guess {
                 time_s,
                 active,
@@ -334,6 +341,8 @@ impl<'a> SolverState<'a> {
                 lock_s,
                 predictor_kib: self.held[i].predictor_kib,
                 prefetching: self.held[i].prefetching,
+                in_flight: terms.in_flight + filled * rest.max(0.0),
+                backed_up: terms.backed_up,
             };
         }
     }
@@ -388,6 +397,7 @@ fn initial_shares(setting: &ThreadSetting<'_>) -> ResourceShares {
     ResourceShares {
         code: [0.0, small, small, small],
         window: setting.window.alone,
+        issue: f64::INFINITY,
         predictor_kib: setting.core.branch_predictor.size_kib,
         misses: f64::from(setting.core.outstanding_misses),
         queues: [f64::INFINITY; 2],

@@ -17,7 +17,9 @@
 //! do to each other that use a predictor in turns: see `engine/relearn.rs`.
 
 use super::SolverState;
-use crate::contention::buffers::{MOST_BUFFERS, Pressure, window_share};
+use crate::contention::buffers::{
+    FIRST_QUEUE, MOST_BUFFERS, Pressure, QueueClaim, queue_share, window_share,
+};
 use crate::contention::claims::{Claim, MAX_WAYS};
 use crate::contention::core_model::{DIVIDER_KINDS, UnitQueue};
 use crate::contention::dispatch::{LossShares, dispatch_rates, loss_shares};
@@ -37,6 +39,7 @@ impl SolverState<'_> {
             let mut pressures = core::mem::take(&mut self.pressures);
             for &i in members {
                 self.held[i].window = sharing.settings[i].window.alone;
+                self.held[i].issue = f64::INFINITY;
             }
             for at in 0..MOST_BUFFERS {
                 self.divide_buffer(sharing, members, at, &mut pressures);
@@ -59,44 +62,64 @@ impl SolverState<'_> {
             return;
         }
         pressures.clear();
-        let each = members.iter();
-        pressures.extend(each.map(|&i| {
-            let piled = sharing.settings[i].limits.piled * self.terms[i].backed_up;
-            self.pressure(sharing, i).for_buffer(&use_of(i), piled)
-        }));
-        // Each buffer stops a thread before it fills the others: what it may have of one sets the
-        // instructions in flight, and with them the entries of all.
-        let own = |i: usize| {
-            let entries = sharing.settings[i].window.alone * use_of(i).per_instruction;
-            use_of(i).own.min(entries)
-        };
-        let most: f64 = members.iter().map(|&i| own(i)).sum();
+        let mut queue = [QueueClaim::default(); MAX_WAYS];
+        for (claim, &i) in queue.iter_mut().zip(members) {
+            let (buffer, limits) = (use_of(i), &sharing.settings[i].limits);
+            let cycles = self.guess[i].time_s * sharing.settings[i].hz;
+            let rate = 1.0 / (cycles * self.guess[i].active.max(f64::MIN_POSITIVE));
+            let piled = limits.piled * self.guess[i].backed_up;
+            let pressure = self.pressure(sharing, i).for_buffer(&buffer, piled, rate);
+            pressures.push(pressure);
+            // Each buffer stops a thread before it fills the others: what it may have of one sets
+            // the instructions in flight, and with them the entries of all.
+            let waiting = sharing.settings[i].window.alone * buffer.per_instruction;
+            let passing = rate * buffer.passing;
+            let most = buffer.own.min(waiting + passing);
+            *claim = QueueClaim {
+                most,
+                held: pressure.entries().min(most),
+                needed: pressure.needed.min(most),
+                passing,
+                inserts: rate * buffer.per_piled,
+                frees: buffer.per_piled / cycles,
+            };
+        }
+        let queue = &queue[..members.len()];
+        // Only in a window that is a pool without a limit per thread, the thread that holds least
+        // dispatches first, and not each in turn.
+        let first = &sharing.settings[members[0]];
+        let is_balanced = first.model.tables.balance_share < 1.0;
+        let holds_least_first = first.window.buffers[0].pool > 0.0 && !is_balanced;
+        let most: f64 = queue.iter().map(|claim| claim.most).sum();
         for (k, &i) in members.iter().enumerate() {
-            let own = own(i);
+            let own = queue[k].most;
             // What the others may not have is there for this one.
             let left = (pool - (most - own)).clamp(0.0, own);
-            let entries = window_share(pool, pressures, k).clamp(left, own);
-            let window = use_of(i).window(entries).max(1.0);
-            self.held[i].window = self.held[i].window.min(window);
+            let share = if at < FIRST_QUEUE || holds_least_first {
+                window_share(pool, pressures, k)
+            } else {
+                queue_share(pool, queue, k)
+            };
+            let entries = share.clamp(left, own);
+            let (buffer, held) = (use_of(i), &mut self.held[i]);
+            let window = buffer.window(entries - queue[k].passing);
+            held.window = held.window.min(window.max(1.0));
+            if buffer.passing > 0.0 {
+                held.issue = held.issue.min(entries / buffer.passing);
+            }
         }
     }
 
     fn pressure(&self, sharing: &SharedStructures<'_>, i: usize) -> Pressure {
         let setting = &sharing.settings[i];
-        let terms = &self.terms[i];
+        let in_flight = self.guess[i].in_flight;
         let fair = setting.core.dispatch_width / setting.on_core;
         let wait_cycles = setting.latencies.llc + setting.latencies.memory;
-        // A wrong path fills the window until it is full, and then stays there.
-        let wrong_path = terms.resolving - 0.5 * terms.wrong_path;
-        let wrong_path = wrong_path.max(0.0) / (self.guess[i].time_s * setting.hz);
-        let computes = (1.0 - self.guess[i].waits).max(f64::MIN_POSITIVE);
-        let wrong_path = (wrong_path / computes).min(1.0);
-        let rest = setting.window.alone - terms.in_flight;
         Pressure {
-            needed: terms.window_need,
-            computing: terms.in_flight + wrong_path * rest.max(0.0),
+            needed: self.terms[i].window_need,
+            computing: in_flight,
             waiting: (fair * wait_cycles)
-                .max(terms.in_flight)
+                .max(in_flight)
                 .min(setting.window.waiting),
             waits: self.guess[i].waits,
         }
@@ -124,7 +147,7 @@ impl SolverState<'_> {
             let needs = &sharing.settings[i].needs;
             // While its window is not full, a thread dispatches what each turn of fetch brings.
             let turns = needs.dispatch_turns;
-            let fetched = (needs.fetch_turns - turns).max(0.0) * (1.0 - self.terms[i].backed_up);
+            let fetched = (needs.fetch_turns - turns).max(0.0) * (1.0 - self.guess[i].backed_up);
             *claim = Claim {
                 rate: 1.0 / self.terms[i].active,
                 active: self.guess[i].active,

@@ -1,8 +1,8 @@
 //! Predictors and wrong paths: what a co-runner's branches cost.
 
 use super::build::{alone, compute, machine, machine_with, phase, slowdown, solve};
-use consort_sim::machine::Scope;
 use consort_sim::machine::detail::PredictorKind;
+use consort_sim::machine::{RobSharing, Scope};
 use consort_sim::program::{PhaseSpec, ResolutionSpec};
 
 fn resolution(cycles: f64, absorbed: f64, misses: f64) -> ResolutionSpec {
@@ -42,7 +42,11 @@ fn a_wrong_path_takes_slots_until_the_window_is_full() {
             p.branch.resolution = Some(resolution(cycles, 0.3, 0.0));
         })
     };
-    let small = machine_with(|core| core.rob_entries = Some(32));
+    // A wrong path does not fill a window of others.
+    let small = machine_with(|core| {
+        core.rob_entries = Some(64);
+        core.rob_sharing = RobSharing::Partitioned;
+    });
     let lost = |cycles| slowdown(&small, &compute(), &waits(cycles));
     // The longer the wait, the more slots are free behind a window full of a wrong path.
     assert!(

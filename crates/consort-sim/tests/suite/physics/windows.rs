@@ -3,7 +3,8 @@
 use super::build::{
     alone, chaser, compute, machine, machine_with, phase, random_loads, slowdown, solve,
 };
-use consort_sim::machine::MachineSpec;
+use consort_sim::machine::detail::{BufferSharing, QueueSpec, WorkKind};
+use consort_sim::machine::{MachineSpec, RobSharing};
 use consort_sim::program::PhaseSpec;
 
 /// Plenty of parallelism, and branches that are mispredicted.
@@ -95,4 +96,33 @@ fn thread_with_misses_is_held_back() {
     // With the core to itself a thread is not held back.
     let alone_with = |misses| alone(&balanced(None, misses), &random_loads());
     assert_eq!(alone_with(Some(1)), alone_with(None));
+}
+
+#[test]
+fn chain_fills_scheduler_that_divider_leaves_empty() {
+    let machine = machine_with(|core| {
+        core.rob_sharing = RobSharing::Partitioned;
+        let buffers = core.buffers.get_or_insert_default();
+        buffers.issue = vec![QueueSpec {
+            holds: WorkKind::ALL[..WorkKind::StoreData.index()].to_vec(),
+            entries: 48,
+            sharing: BufferSharing::Shared,
+            reserve: 6,
+        }];
+        buffers.issue_delay_cycles = Some(5);
+    });
+    // One instruction per cycle: a chain, whose operations all wait, and a divider, behind which
+    // few do.
+    let slow = |waiting| {
+        phase(|p| {
+            (p.ilp.a, p.ilp.b) = (1.0, 0.0);
+            p.ilp.waiting = Some(waiting);
+        })
+    };
+    let (chain, divider) = (slow(0.95), slow(0.1));
+    let [a, b] = [&chain, &divider].map(|slow| alone(&machine, slow));
+    assert!((a / b - 1.0).abs() < 1e-6, "{a} {b}");
+    let adds = phase(|p| (p.ilp.a, p.ilp.b) = (1.0, 0.9));
+    let [chain, divider] = [&chain, &divider].map(|other| slowdown(&machine, &adds, other));
+    assert!(chain > 1.05 * divider, "{chain} {divider}");
 }

@@ -3,6 +3,8 @@
 use consort_sim::chip::Chip;
 use consort_sim::contention::{RunningThread, Solution, ThreadRates};
 use consort_sim::machine::Scope;
+use consort_sim::machine::detail::WorkKind;
+use consort_sim::machine::tables::CoreTables;
 
 /// Relative slack: the solver's tolerance, with a margin for what it amplifies.
 const SLACK: f64 = 1e-4;
@@ -66,7 +68,11 @@ fn core_overload<'a>(chip: &Chip, members: impl Iterator<Item = Thread<'a>>) -> 
             0.0
         };
         dispatched += per_cycle;
-        fp += per_cycle * (mix.fp + vector) * core.units.fp.interval_cycles;
+        // Whole cycles, as both engines count them.
+        let times = CoreTables::new(core).times;
+        let cycles = |work: WorkKind| f64::from(times[work.index()].interval_cycles);
+        let taken = mix.fp * cycles(WorkKind::FpAdd) + vector * cycles(WorkKind::Vector);
+        fp += per_cycle * taken;
         units = match core.units.fp.per {
             Scope::Core => f64::from(core.units.fp.count),
             Scope::Pu => units + f64::from(core.units.fp.count),
