@@ -138,11 +138,32 @@ impl ExecutionFigures {
     }
 
     /// Mispredictions per kilo-instruction with each of [`PREDICTOR_KIB`], by
-    /// [`SCHEMES`].
+    /// [`SCHEMES`]. A larger predictor that mispredicted more counts as the smaller one, which it
+    /// could be used as.
     #[must_use]
     pub fn branch_mpki(&self) -> [[f64; PREDICTOR_KIB.len()]; SCHEMES.len()] {
-        let per_kilo = |missed| self.per_kilo(missed);
-        self.mispredictions.map(|scheme| scheme.map(per_kilo))
+        self.mispredictions
+            .map(|scheme| self.falling_mpki(scheme.alone))
+    }
+
+    /// The same next to a stranger, at least as many as alone.
+    #[must_use]
+    pub fn shared_mpki(&self) -> [[f64; PREDICTOR_KIB.len()]; SCHEMES.len()] {
+        self.mispredictions.map(|scheme| {
+            let mut shared = self.falling_mpki(scheme.shared);
+            let alone = self.falling_mpki(scheme.alone);
+            { shared.iter_mut().zip(alone) }
+                .for_each(|(shared, alone)| *shared = shared.max(alone));
+            shared
+        })
+    }
+
+    fn falling_mpki(&self, missed: [u64; PREDICTOR_KIB.len()]) -> [f64; PREDICTOR_KIB.len()] {
+        let mut least = u64::MAX;
+        missed.map(|missed| {
+            least = least.min(missed);
+            self.per_kilo(least)
+        })
     }
 
     /// Mispredictions per kilo-instruction of a tagged predictor of 32 KiB.

@@ -228,6 +228,8 @@ impl ExecutionFigures {
         let sizes = PREDICTOR_KIB.map(|kib| kib as f64);
         let most = 1000.0 * branches;
         let [tagged, gshare] = self.branch_mpki();
+        let [tagged_shared, gshare_shared] = self.shared_mpki();
+        let renewed = self.mispredictions[1].renewed;
         let growth = -fit_law(&sizes, &tagged).exponent;
         let resolution = self.resolution_text();
         let list = |points: &[f64]| {
@@ -238,11 +240,14 @@ impl ExecutionFigures {
         };
         writeln!(
             out,
-            "branch = {{ mpki = {:.4}, capacity_exponent = {:.4}{resolution}, tagged_mpki = [{}], gshare_mpki = [{}], target_mpki = [{}] }} # profile: predictors of 4 to 64 KiB, tables of 64 to 4096 targets",
+            "branch = {{ mpki = {:.4}, capacity_exponent = {:.4}{resolution}, tagged_mpki = [{}], tagged_shared_mpki = [{}], gshare_mpki = [{}], gshare_shared_mpki = [{}], renewed_pki = {:.4}, target_mpki = [{}] }} # profile: predictors of 4 to 64 KiB, tables of 64 to 4096 targets",
             tagged[REFERENCE_PREDICTOR].min(most),
             growth.clamp(0.0, 2.0),
             list(&tagged),
+            list(&tagged_shared),
             list(&gshare),
+            list(&gshare_shared),
+            self.per_kilo(renewed).min(most),
             list(&self.lost_targets.map(|lost| self.per_kilo(lost)))
         )
     }

@@ -3,6 +3,7 @@
 //! A profile describes a program, not a chip: nothing in it may depend on a
 //! machine or a co-runner. Every key has its unit in its name.
 
+use super::branch::BranchSpec;
 use super::ilp::{
     ChainSpec, FP_SCHEDULER, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, UNEVENNESS, WAITING,
 };
@@ -19,9 +20,6 @@ pub const CURVE_KIB: [f64; 14] = [
 
 /// The window, in instructions, for which `mlp.value` is given.
 pub const REFERENCE_WINDOW: f64 = 128.0;
-
-/// The predictor, in KiB, for which `branch.mpki` is given.
-pub const REFERENCE_PREDICTOR_KIB: f64 = 32.0;
 
 /// A program with its phases and, where it has several, its threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -186,12 +184,6 @@ pub struct CodeSpec {
     pub vector_accesses: Option<f64>,
 }
 
-/// Sizes of predictors for which mispredictions are measured, KiB.
-pub const PREDICTOR_KIB: [f64; 5] = [4.0, 8.0, 16.0, 32.0, 64.0];
-
-/// Sizes of tables of targets for which mispredictions are measured.
-pub const TARGET_ENTRIES: [f64; 6] = [64.0, 128.0, 256.0, 512.0, 1024.0, 4096.0];
-
 /// Mean of the 28 traced programs (`traces/`): taken branches per branch.
 const TAKEN_SHARE: f64 = 0.58;
 /// Mean of the traced programs: share of taken branches that are direct.
@@ -251,57 +243,6 @@ impl PhaseSpec {
     pub fn chain(&self) -> ChainSpec {
         self.ilp.chain.unwrap_or_else(|| self.mix.chain())
     }
-}
-
-/// Behaviour of branches.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BranchSpec {
-    /// Mispredictions per kilo-instruction with a predictor of [`REFERENCE_PREDICTOR_KIB`].
-    pub mpki: f64,
-    /// Growth of mispredictions as the predictor shrinks: mpki·(reference/size)^exponent.
-    pub capacity_exponent: f64,
-    /// Mispredictions per kilo-instruction of tagged predictors (TAGE) of each of
-    /// [`PREDICTOR_KIB`], where they were measured; they come before the law.
-    #[serde(default)]
-    pub tagged_mpki: Option<[f64; PREDICTOR_KIB.len()]>,
-    /// The same of predictors by global history without tags (gshare), which have no history for
-    /// targets; used on cores that have such predictors.
-    #[serde(default)]
-    pub gshare_mpki: Option<[f64; PREDICTOR_KIB.len()]>,
-    /// Mispredictions per kilo-instruction of indirect branches whose targets are kept by address
-    /// in tables of each of [`TARGET_ENTRIES`], where they were measured. The mispredictions above
-    /// are those with the largest.
-    #[serde(default)]
-    pub target_mpki: Option<[f64; TARGET_ENTRIES.len()]>,
-    /// Resolution of branches that tagged predictors mispredict; where it is missing, the traced
-    /// programs' mean.
-    #[serde(default)]
-    pub resolution: Option<ResolutionSpec>,
-    /// The same where branches are predicted by global history without tags; `resolution` where it
-    /// is missing.
-    #[serde(default)]
-    pub gshare_resolution: Option<ResolutionSpec>,
-}
-
-/// Resolution of mispredicted branches.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ResolutionSpec {
-    /// Cycles from dispatch to result on a core that dispatches four operations per cycle, has a
-    /// window of 128 instructions and finds all data in the L1.
-    pub cycles: f64,
-    /// Share of them that is over before the branch is dispatched where dispatch is half as wide,
-    /// 0 to 1.
-    pub absorbed: f64,
-    /// The same where it is a quarter as wide; where it is missing, as much of what is left at half
-    /// the width.
-    #[serde(default)]
-    pub absorbed_slow: Option<f64>,
-    /// Loads that miss an L1D of 32 KiB for whose data a mispredicted branch waits after its
-    /// dispatch; where it is missing, as many as are on the longest chain in that time.
-    #[serde(default)]
-    pub misses: Option<f64>,
 }
 
 /// Memory-level parallelism: long misses that overlap.

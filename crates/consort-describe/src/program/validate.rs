@@ -3,10 +3,10 @@
 //! Every number has a range here, which the message names. Ranges are wide: they keep out what
 //! cannot be, not what is unusual.
 
+use super::branch::{BranchSpec, ResolutionSpec};
 use super::ilp::{DivisionSpec, IlpSpec};
 use super::spec::{
-    BranchSpec, CURVE_KIB, MixSpec, PhaseSpec, ProgramSpec, ResolutionSpec, StageSpec, StretchSpec,
-    ThreadsSpec,
+    CURVE_KIB, MixSpec, PhaseSpec, ProgramSpec, StageSpec, StretchSpec, ThreadsSpec,
 };
 use crate::describe::{KeyScope, Problems, ValueRange};
 
@@ -183,8 +183,15 @@ fn check_branch(branch: &BranchSpec, mix: &MixSpec, mut at: KeyScope<'_>) {
     at.check_range("mpki", branch.mpki, mpki);
     let exponent = branch.capacity_exponent;
     at.check_range("capacity_exponent", exponent, (0.0, 2.0));
-    at.check_points("tagged_mpki", branch.tagged_mpki.iter().flatten(), mpki);
-    at.check_points("gshare_mpki", branch.gshare_mpki.iter().flatten(), mpki);
+    for (key, points) in [
+        ("tagged_mpki", &branch.tagged_mpki),
+        ("tagged_shared_mpki", &branch.tagged_shared_mpki),
+        ("gshare_mpki", &branch.gshare_mpki),
+        ("gshare_shared_mpki", &branch.gshare_shared_mpki),
+    ] {
+        at.check_points(key, points.iter().flatten(), mpki);
+    }
+    at.check_optional("renewed_pki", branch.renewed_pki, mpki);
     at.check_points("target_mpki", branch.target_mpki.iter().flatten(), mpki);
     check_resolution(branch.resolution, at.child("resolution"));
     check_resolution(branch.gshare_resolution, at.child("gshare_resolution"));

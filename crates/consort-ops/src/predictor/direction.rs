@@ -1,12 +1,20 @@
 //! Predictors of the direction of conditional branches.
 
-use super::PredictorScheme;
 use super::history::{BranchHistory, HISTORIES, Lanes, MOST_BITS, TAG_BITS, width_position};
+use super::{PredictorScheme, SCATTER};
 
 const TABLES: usize = HISTORIES.len();
 /// Bits of an entry: a counter of 3, a usefulness of 2, a tag of 11.
 const TAGGED_BITS: f64 = 16.0;
 const USEFUL: u8 = 3;
+/// Bits to which histories are folded for indices: a prime, because folding a history whose
+/// outcomes repeat with a period keeps only as many different bits as the width has multiples of
+/// the period. With an even width half of the history of a loop around one irregular branch is
+/// lost.
+const INDEX_BITS: u32 = 13;
+/// Odd number that scatters 16 bits by multiplication, the golden ratio's (Knuth, volume 3, section
+/// 6.4).
+const SCATTER_INDEX: u16 = 0x9e37;
 
 /// Tables of one of the kinds.
 #[derive(Clone, Debug)]
@@ -20,8 +28,30 @@ pub(crate) struct DirectionTables {
     tagged: Vec<TaggedEntry>,
     /// Bits of the index of a tagged table.
     index_bits: u32,
-    /// Position in the history of what is folded to as many bits.
+    /// Position in the history of what is folded to [`INDEX_BITS`].
     folds: usize,
+    strangers: Strangers,
+}
+
+/// Insertions of another program.
+#[derive(Clone, Copy, Debug, Default)]
+struct Strangers {
+    /// Branches for each insertion; 0 for none.
+    every: u32,
+    /// Branches until the next one.
+    left: u32,
+    /// Numbers drawn so far.
+    drawn: u64,
+}
+
+impl Strangers {
+    /// A random number of 64 bits (`SplitMix64`: Steele, Lea and Flood, OOPSLA 2014).
+    const fn next_random(&mut self) -> u64 {
+        self.drawn = self.drawn.wrapping_add(SCATTER);
+        let mixed = (self.drawn ^ self.drawn >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
 }
 
 /// Saturating counters of two bits, four in a byte; taken from two on.
@@ -56,6 +86,7 @@ impl DirectionTables {
             tagged: vec![TaggedEntry::default(); table * tables],
             index_bits: table.ilog2(),
             folds: 0,
+            strangers: Strangers::default(),
         };
         tables.bind_history(&tables.widths());
         tables
@@ -66,15 +97,17 @@ impl DirectionTables {
         if self.tagged.is_empty() {
             return Vec::new();
         }
-        let mut widths = vec![self.index_bits, TAG_BITS, TAG_BITS - 1];
-        widths.sort_unstable();
-        widths.dedup();
-        widths
+        vec![TAG_BITS - 1, TAG_BITS, INDEX_BITS]
     }
 
     /// Uses a history that is folded to these widths, which include its own.
     pub(super) fn bind_history(&mut self, widths: &[u32]) {
-        self.folds = width_position(widths, self.index_bits);
+        self.folds = width_position(widths, INDEX_BITS);
+    }
+
+    /// Lets a stranger insert after every so many branches.
+    pub(super) const fn share(&mut self, every: u32) {
+        (self.strangers.every, self.strangers.left) = (every, every);
     }
 
     /// Predicts a branch with these `tags` in the tagged tables, and learns the outcome.
@@ -87,10 +120,18 @@ impl DirectionTables {
         taken: bool,
     ) -> bool {
         let base = self.base_index(at, history);
-        match self.tagged.is_empty() {
+        let predicted = match self.tagged.is_empty() {
             true => self.base.predict(base, taken),
             false => self.predict_tagged(at, history, tags, base, taken),
+        };
+        if self.strangers.every > 0 {
+            self.strangers.left -= 1;
+            if self.strangers.left == 0 {
+                self.strangers.left = self.strangers.every;
+                self.insert_stranger();
+            }
         }
+        predicted
     }
 
     #[inline(always)]
@@ -121,19 +162,46 @@ impl DirectionTables {
         predicted
     }
 
+    /// Replaces what lies at a random place, as another program's insertion does: with tags an entry
+    /// of a misprediction, without tags a counter that is trained once.
+    fn insert_stranger(&mut self) {
+        let mut random = self.strangers.next_random();
+        let taken = random >> 63 == 1;
+        if self.tagged.is_empty() {
+            let at = random as usize & self.mask;
+            self.base.learn_if(true, at, taken);
+            return;
+        }
+        // The history that a stranger mispredicts has a length and a place in every table.
+        let provider = (random >> 32) as usize % TABLES;
+        let mask = (1 << self.index_bits) - 1;
+        let places = std::array::from_fn(|t| {
+            random = self.strangers.next_random();
+            random as usize & mask | t << self.index_bits
+        });
+        let tag = random >> 48;
+        let tags = std::array::from_fn(|t| ((tag >> t) as u16 & ((1 << TAG_BITS) - 1)) + 1);
+        self.allocate(provider, &places, &tags, taken);
+    }
+
     fn base_index(&self, at: u64, history: &BranchHistory) -> usize {
         let mask = (1u64 << self.history) - 1;
         ((at >> 1) ^ (history.outcomes() & mask)) as usize & self.mask
     }
 
     /// Position that a branch with its history would have in each table.
+    ///
+    /// The index is the upper bits of a number that does not depend on the table's size, so that
+    /// branches that meet in a large table meet in every smaller one too, and more storage only
+    /// separates them.
     #[inline(always)]
     fn places(&self, at: u64, history: &BranchHistory) -> [usize; TABLES] {
         let bits = self.index_bits;
-        let mixed = ((at >> 1) ^ (at >> (bits + 1))) as u16;
+        let mixed = ((at >> 1) ^ (at >> (INDEX_BITS + 1))) as u16;
         let folds = history.folds(self.folds);
-        let mask = u16::MAX >> (MOST_BITS - bits);
-        let index: Lanes = std::array::from_fn(|t| (mixed ^ folds[t]) & mask);
+        let unused = MOST_BITS - bits;
+        let index: Lanes =
+            std::array::from_fn(|t| (mixed ^ folds[t]).wrapping_mul(SCATTER_INDEX) >> unused);
         std::array::from_fn(|t| usize::from(index[t]) | t << bits)
     }
 

@@ -10,7 +10,7 @@ use consort_ops::{Access, Branch, Op, OpKind};
 
 use super::{
     Dataflow, DataflowCounts, DistanceCounts, Distances, LatencySchedule, LostTargets, MemoryMeter,
-    MemoryMeterCounts, PREDICTOR_KIB, SCHEMES, SchemePredictors, TargetTables, TimingCounts,
+    MemoryMeterCounts, SCHEMES, SchemeCounts, SchemePredictors, TargetTables, TimingCounts,
 };
 
 /// Meters of one thread that belong together.
@@ -156,7 +156,7 @@ impl Default for BranchMeters {
 
 impl MeterGroup for BranchMeters {
     type Part = LocatedBranch;
-    type Counts = [u64; PREDICTOR_KIB.len()];
+    type Counts = SchemeCounts;
     type Link = Sender<Vec<bool>>;
 
     fn set_counting(&mut self, counts: bool) {
@@ -175,7 +175,7 @@ impl MeterGroup for BranchMeters {
     }
 
     fn counts(&self) -> Self::Counts {
-        self.0.mispredictions()
+        self.0.counts()
     }
 }
 
@@ -230,7 +230,7 @@ impl Default for TimingMeters {
 
 impl MeterGroup for TimingMeters {
     type Part = LocatedBranch;
-    type Counts = ([u64; PREDICTOR_KIB.len()], LostTargets, TimingCounts);
+    type Counts = (SchemeCounts, LostTargets, TimingCounts);
     type Link = MispredictionFeed;
 
     fn set_counting(&mut self, counts: bool) {
@@ -258,7 +258,7 @@ impl MeterGroup for TimingMeters {
     }
 
     fn counts(&self) -> Self::Counts {
-        let (missed, lost) = (self.branches.mispredictions(), self.targets.lost_targets());
+        let (missed, lost) = (self.branches.counts(), self.targets.lost_targets());
         (missed, lost, self.timing.counts())
     }
 }

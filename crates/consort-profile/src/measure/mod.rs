@@ -15,8 +15,8 @@ mod timing;
 mod timing_counts;
 
 pub use branches::{
-    LostTargets, Mispredictions, PREDICTOR_KIB, SCHEMES, SchemePredictors, TARGET_ENTRIES,
-    TargetTables,
+    LostTargets, Mispredictions, PREDICTOR_KIB, SCHEMES, SchemeCounts, SchemePredictors,
+    TARGET_ENTRIES, TargetTables,
 };
 pub use dataflow::{Dataflow, DataflowCounts, WINDOWS};
 pub use distance::{DistanceCounts, Distances, NEAR};

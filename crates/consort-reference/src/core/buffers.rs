@@ -126,11 +126,14 @@ impl BufferPool {
         f64::from(self.count_used(|_| true)) / f64::from(self.entries)
     }
 
+    /// True if several threads take entries from one pool.
+    pub(crate) fn is_pool(&self) -> bool {
+        self.sharing == BufferSharing::Shared && self.used.len() > 1
+    }
+
     /// True if a thread holds more than a share of a pool for all.
     pub(crate) fn exceeds(&self, thread: usize, share: f64) -> bool {
-        self.sharing == BufferSharing::Shared
-            && self.used.len() > 1
-            && f64::from(self.used[thread]) >= share * f64::from(self.entries)
+        self.is_pool() && f64::from(self.used[thread]) >= share * f64::from(self.entries)
     }
 
     fn count_used(&self, who: impl Fn(usize) -> bool) -> u32 {

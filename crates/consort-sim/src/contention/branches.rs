@@ -9,7 +9,7 @@ use crate::chip::KIB;
 use crate::machine::CoreSpec;
 use crate::machine::detail::PredictorKind;
 use crate::math::{exp, interpolate, log2, pow};
-use crate::program::{PREDICTOR_KIB, REFERENCE_PREDICTOR_KIB, ResolutionSpec, TARGET_ENTRIES};
+use crate::program::{ResolutionSpec, TARGET_ENTRIES};
 
 /// Resolution of mispredicted branches for programs whose profile lacks it: the traced programs'
 /// mean.
@@ -32,8 +32,8 @@ pub(crate) struct BranchModel<'a> {
     demand: &'a Demand,
     core: &'a CoreSpec,
     on_core: f64,
-    /// Mispredictions per instruction with the whole predictor.
-    pub(crate) with_whole: f64,
+    /// Mispredictions per instruction without strangers in the predictor.
+    pub(crate) without_strangers: f64,
     /// Cycles from the result of a mispredicted branch until what follows is dispatched.
     pub(super) refill: f64,
     /// Cycles until a branch is resolved, over the latency of the chain that it waits for.
@@ -114,7 +114,7 @@ impl<'a> BranchModel<'a> {
             demand,
             core,
             on_core: on_core as f64,
-            with_whole: 0.0,
+            without_strangers: 0.0,
             refill: (core.pipeline_depth_cycles - last_turn(demand, core, model, limits)).max(0.0),
             steps,
             awaited_misses: match resolution.misses {
@@ -126,40 +126,55 @@ impl<'a> BranchModel<'a> {
             decay,
             left_alone: decay.share_left(1.0 + lag / measured_dispatch),
         };
-        branches.with_whole = branches.mispredictions(core.branch_predictor.size_kib);
+        branches.without_strangers = branches.mispredictions(0.0);
         branches
     }
 
-    /// Mispredictions per instruction with so much of the predictor.
-    pub(super) fn mispredictions(&self, kib: f64) -> f64 {
-        let branch = &self.demand.phase.spec.branch;
-        let measured = match self.core.branch_predictor.kind {
-            Some(PredictorKind::Tage) => branch.tagged_mpki,
-            _ => branch.gshare_mpki,
-        };
-        let kib = kib.max(1e-3);
-        let mpki = match measured {
-            Some(points) => interpolate(&PREDICTOR_KIB, &points, kib),
-            None => branch.mpki * pow(REFERENCE_PREDICTOR_KIB / kib, branch.capacity_exponent),
-        };
-        let mpki = mpki + self.lost_targets_mpki(kib);
-        (mpki * self.demand.intensity / 1000.0).min(self.demand.phase.spec.mix.branch)
+    /// Mispredictions per instruction where strangers insert so many entries into the predictor for
+    /// each branch of this thread.
+    pub(super) fn mispredictions(&self, strangers: f64) -> f64 {
+        let phase = &self.demand.phase.spec;
+        let (kib, branches) = (self.core.branch_predictor.size_kib, phase.mix.branch);
+        let shared = { &phase.branch }.shared_mpki(self.is_tagged(), kib, strangers, branches);
+        let mpki = shared + self.lost_targets_mpki(strangers);
+        (mpki * self.demand.intensity / 1000.0).min(branches)
+    }
+
+    /// Entries that the thread takes from others in the predictor per instruction, where it
+    /// mispredicts so many branches: with tags one for each, without tags the counters that it
+    /// trains anew.
+    pub(super) fn insertions(&self, mispredictions: f64) -> f64 {
+        let phase = &self.demand.phase.spec;
+        match self.is_tagged() {
+            true => mispredictions,
+            false => phase.branch.renewed(phase.mix.branch),
+        }
+    }
+
+    fn is_tagged(&self) -> bool {
+        self.core.branch_predictor.kind == Some(PredictorKind::Tage)
     }
 
     /// Mispredictions per kilo-instruction because a table of targets that keeps those of indirect
-    /// branches alone, by address, is too small. A thread has the same part of the table as of the
-    /// predictor, and an equal share at least, because what it uses often stays.
-    fn lost_targets_mpki(&self, kib: f64) -> f64 {
+    /// branches alone, by address, is too small. Of the table a thread has what it inserts over
+    /// what all do, as of the predictor, and an equal share at least, because what it uses often
+    /// stays.
+    fn lost_targets_mpki(&self, strangers: f64) -> f64 {
         let predictor = &self.core.branch_predictor;
-        let points = self.demand.phase.spec.branch.target_mpki;
-        let (Some(points), Some(targets)) = (points, predictor.targets) else {
+        let phase = &self.demand.phase.spec;
+        let (Some(points), Some(targets)) = (phase.branch.target_mpki, predictor.targets) else {
             return 0.0;
         };
-        let is_direct_computed = predictor.taken_bubble_cycles.is_some();
-        if predictor.kind == Some(PredictorKind::Tage) || !is_direct_computed {
+        if self.is_tagged() || predictor.taken_bubble_cycles.is_none() {
             return 0.0;
         }
-        let part = (kib / predictor.size_kib).max(1.0 / self.on_core);
+        let own = self.insertions(0.0);
+        let foreign = strangers * phase.mix.branch;
+        let part = if foreign > 0.0 {
+            (own / (own + foreign)).max(1.0 / self.on_core)
+        } else {
+            1.0
+        };
         let lost = interpolate(&TARGET_ENTRIES, &points, f64::from(targets) * part);
         (lost - points[TARGET_ENTRIES.len() - 1]).max(0.0)
     }

@@ -46,8 +46,8 @@ pub(crate) struct ResourceShares {
     pub(crate) window: f64,
     /// Instructions per cycle that its entries of issue queues let pass.
     pub(crate) issue: f64,
-    /// Branch predictor, KiB.
-    pub(crate) predictor_kib: f64,
+    /// Entries that strangers insert into its branch predictor per branch of its own.
+    pub(crate) strangers: f64,
     /// Cycles that an operation waits for co-runners' operations, by unit class.
     pub(crate) unit_wait: [f64; CLASSES],
     /// Cycles that an operation waits for those of its own thread, by unit class.

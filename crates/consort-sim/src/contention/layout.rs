@@ -69,8 +69,8 @@ pub(crate) struct SharedStructures<'a> {
     pub(crate) unit_queues: Vec<Vec<UnitQueue>>,
     /// Caches that run any thread, L1 first.
     pub(crate) caches: Vec<SharedCache>,
-    /// Branch predictors: threads, and KiB.
-    pub(crate) predictors: Vec<(Vec<usize>, f64)>,
+    /// Threads of each branch predictor.
+    pub(crate) predictors: Vec<Vec<usize>>,
     /// Stations: memory of each node, then interconnect of each package, then links of each node.
     pub(crate) stations: Vec<SharedStation>,
     /// Indices of the stations that each thread visits.
@@ -117,7 +117,7 @@ impl<'a> SharedStructures<'a> {
             unit_queues,
             visits,
             caches: caches(chip, &twins, &places),
-            predictors: predictors(&settings, running, &cores),
+            predictors: predictors(&settings, &cores),
             stations,
             lockers: lockers(&twins),
             settings,
@@ -338,21 +338,12 @@ fn users(
     members.iter().map(user).collect()
 }
 
-fn predictors(
-    settings: &[ThreadSetting<'_>],
-    running: &[RunningThread<'_>],
-    cores: &[Vec<usize>],
-) -> Vec<(Vec<usize>, f64)> {
-    let mut all = Vec::new();
-    for members in cores {
-        let predictor = &settings[members[0]].core.branch_predictor;
-        match predictor.per {
-            Scope::Core => all.push((members.clone(), predictor.size_kib)),
-            Scope::Pu => all.extend(members.iter().map(|&i| (vec![i], predictor.size_kib))),
-        }
-    }
-    debug_assert!(all.iter().map(|(m, _)| m.len()).sum::<usize>() == running.len());
-    all
+fn predictors(settings: &[ThreadSetting<'_>], cores: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let of_core = |members: &Vec<usize>| match settings[members[0]].core.branch_predictor.per {
+        Scope::Core => vec![members.clone()],
+        Scope::Pu => members.iter().map(|&i| vec![i]).collect(),
+    };
+    cores.iter().flat_map(of_core).collect()
 }
 
 fn stations(chip: &Chip, running: &[RunningThread<'_>], places: &[PuPlace]) -> Vec<SharedStation> {

@@ -71,10 +71,10 @@ pub(crate) struct CycleTerms {
 impl ThreadSetting<'_> {
     /// The thread's cycles per instruction.
     pub(crate) fn terms(&self, held: &ResourceShares) -> CycleTerms {
-        let mispredicted = if held.predictor_kib == self.core.branch_predictor.size_kib {
-            self.branches.with_whole
+        let mispredicted = if held.strangers > 0.0 {
+            self.branches.mispredictions(held.strangers)
         } else {
-            self.branches.mispredictions(held.predictor_kib)
+            self.branches.without_strangers
         };
         let mut terms = CycleTerms {
             misses: self.misses.misses(held, mispredicted),

@@ -12,8 +12,8 @@
 //! `N·m·(G(f) − G(f·e^(−n/N)))`,  `G(f) = ∫₀^f ((1−v)^(−x) − 1)/v dv = Σ_k x(x+1)…(x+k−1)/k! · f^k/k`.
 //!
 //! The cost is small for turns of milliseconds and grows with the rate of switches, as measured by
-//! Evers, Chang and Patt (ISCA 1996) and Co and Skadron (ISPASS 2001). Threads of one binary train
-//! for each other. A turn's cost is paid at the beginning of the thread's next turn.
+//! Evers, Chang and Patt (ISCA 1996) and Co and Skadron (ISPASS 2001). Siblings train for each
+//! other; copies of one binary do not, as in `contention/solve/predictors.rs`. A turn's cost is paid at the beginning of the thread's next turn.
 //!
 //! Pitfalls: a thread that comes to a PU for the first time finds its predictor as trained as the
 //! one that it left. A predictor is taken as its PU's own here; what runs on a core's other PUs
@@ -28,15 +28,15 @@ const ENTRIES_PER_KIB: f64 = 4096.0;
 /// Terms of G; what is left out is less than 0.02 of the sum's scale for exponents up to 0.2.
 const TERMS: u32 = 32;
 
-/// Share of each binary's training in one predictor that others have overwritten.
+/// Share of each program's training in one predictor that others have overwritten.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OverwrittenTraining(Vec<(u32, f64)>);
 
 /// A thread's turn on a PU as its predictor sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PredictorTurn {
-    /// Number of the binary.
-    pub(crate) text: u32,
+    /// Number of the program.
+    pub(crate) program: u32,
     pub(crate) branches: f64,
     /// Mispredictions per branch with the predictor to itself, or its part of it.
     pub(crate) missed: f64,
@@ -48,9 +48,12 @@ impl OverwrittenTraining {
     /// Notes a turn on a predictor of so many entries; returns its additional mispredictions
     /// because of what had been overwritten before it.
     pub(crate) fn note(&mut self, turn: &PredictorTurn, entries: f64) -> f64 {
-        let known = self.0.iter().position(|(text, _)| *text == turn.text);
+        let known = self
+            .0
+            .iter()
+            .position(|(program, _)| *program == turn.program);
         let own = known.unwrap_or_else(|| {
-            self.0.push((turn.text, 0.0));
+            self.0.push((turn.program, 0.0));
             self.0.len() - 1
         });
         if self.0.len() == 1 {
@@ -58,8 +61,8 @@ impl OverwrittenTraining {
         }
         let left = exp(-turn.branches / entries);
         let before = self.0[own].1;
-        for (text, overwritten) in &mut self.0 {
-            *overwritten = if *text == turn.text {
+        for (program, overwritten) in &mut self.0 {
+            *overwritten = if *program == turn.program {
                 *overwritten * left
             } else {
                 1.0 - (1.0 - *overwritten) * left
@@ -105,7 +108,7 @@ pub(crate) fn relearn(
         return;
     };
     let turn = PredictorTurn {
-        text: thread.demand.text,
+        program: thread.demand.program,
         branches: thread.counters.branches() - since,
         missed: thread.rates.flow.branch_misses / phase.mix.branch,
         exponent: phase.branch.capacity_exponent,
@@ -132,16 +135,16 @@ mod tests {
 
     const ENTRIES: f64 = 32768.0;
 
-    fn turn(text: u32, branches: f64) -> PredictorTurn {
+    fn turn(program: u32, branches: f64) -> PredictorTurn {
         PredictorTurn {
-            text,
+            program,
             branches,
             missed: 0.05,
             exponent: 0.2,
         }
     }
 
-    /// Mispredictions more of binary 0 in a turn after the turns of others.
+    /// Mispredictions more of program 0 in a turn after the turns of others.
     fn after(turns: &[PredictorTurn], branches: f64) -> f64 {
         let mut predictor = OverwrittenTraining::default();
         predictor.note(&turn(0, 1e9), ENTRIES);
@@ -191,7 +194,7 @@ mod tests {
         }
 
         #[test]
-        fn turns_of_own_binary_cost_nothing(
+        fn turns_of_siblings_cost_nothing(
             branches in prop::collection::vec(0.0f64..1e6, 1..8),
         ) {
             let siblings: Vec<_> = branches.iter().map(|&b| turn(0, b)).collect();
@@ -199,18 +202,19 @@ mod tests {
         }
     }
 
-    fn branchy(mpki: f64, fp: f64) -> ProgramSpec {
+    fn branchy(mpki: f64) -> ProgramSpec {
         let mut spec = program();
         spec.phases[0].branch.mpki = mpki;
-        spec.phases[0].mix.int -= fp;
-        spec.phases[0].mix.fp += fp;
         spec
     }
 
-    /// Two threads in turns on one PU, after 80 ms.
-    fn on_one_pu(second: &ProgramSpec) -> Engine {
-        let mut work = instances(&branchy(5.0, 0.0), 1, 1, 1.0);
-        work.extend(instances(second, 1, 1, 1.0));
+    /// Two threads in turns on one PU, after 80 ms: siblings, or of two programs.
+    fn on_one_pu(siblings: bool) -> Engine {
+        let spec = branchy(5.0);
+        let work = match siblings {
+            true => instances(&spec, 1, 2, 1.0),
+            false => instances(&spec, 2, 1, 1.0),
+        };
         let mut e = engine("linux", RunMode::Once, &work, 1);
         for t in 0..2 {
             e.restrict(t, [PuId(0)].into_iter().collect());
@@ -221,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_mispredict_more_than_copies() {
+    fn copies_mispredict_more_than_siblings() {
         let missed = |e: &Engine| {
             let counts = e.threads()[0].counters.total();
             assert!(counts.context_switches > 5 && counts.instructions > 0.0);
@@ -230,13 +234,13 @@ mod tests {
                 counts.relearn_cycles,
             )
         };
-        let (copies, stranger) = (on_one_pu(&branchy(5.0, 0.0)), on_one_pu(&branchy(5.0, 0.1)));
-        let ((with_copy, none), (with_stranger, cycles)) = (missed(&copies), missed(&stranger));
+        let ((with_sibling, none), (with_copy, cycles)) =
+            (missed(&on_one_pu(true)), missed(&on_one_pu(false)));
         assert_eq!(none, 0.0);
         assert!(cycles > 0.0);
         assert!(
-            (1.001..1.5).contains(&(with_stranger / with_copy)),
-            "{with_stranger} {with_copy}"
+            (1.001..1.5).contains(&(with_copy / with_sibling)),
+            "{with_copy} {with_sibling}"
         );
     }
 }

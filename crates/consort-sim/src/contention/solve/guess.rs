@@ -22,8 +22,8 @@ pub(super) struct Guess {
     pub(super) refills: f64,
     /// Waiting for locks, s per instruction.
     pub(super) lock_s: f64,
-    /// Size of its part of its branch predictor, KiB.
-    pub(super) predictor_kib: f64,
+    /// Entries that strangers insert into its branch predictor per branch of its own.
+    pub(super) strangers: f64,
     /// Share of its prefetches that find room in a miss queue, 0 to 1.
     pub(super) prefetching: f64,
     /// Instructions in its window while it does not wait for memory, those of a wrong path included.
@@ -54,7 +54,7 @@ impl Guess {
             wrong_path: part(self.wrong_path, next.wrong_path),
             refills: part(self.refills, next.refills),
             lock_s: mix(self.lock_s, next.lock_s).max(0.0),
-            predictor_kib: mix(self.predictor_kib, next.predictor_kib).max(0.0),
+            strangers: mix(self.strangers, next.strangers).max(0.0),
             prefetching: part(self.prefetching, next.prefetching),
             in_flight: mix(self.in_flight, next.in_flight).max(0.0),
             backed_up: part(self.backed_up, next.backed_up),

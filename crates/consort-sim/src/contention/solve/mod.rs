@@ -25,6 +25,7 @@ use shares::LinesInFlight;
 use std::sync::Arc;
 
 mod guess;
+mod predictors;
 mod shares;
 
 /// Relative change of every rate below which the iteration has converged.
@@ -164,7 +165,6 @@ impl<'a> SolverState<'a> {
                 time_s: cpi / setting.hz,
                 active: terms.active / cpi,
                 waits: terms.memory / cpi,
-                predictor_kib: self.held[i].predictor_kib,
                 prefetching: self.held[i].prefetching,
                 in_flight: terms.in_flight,
                 backed_up: terms.backed_up,
@@ -227,7 +227,7 @@ impl<'a> SolverState<'a> {
                 self.divide_cache(at, cache, sharing);
             }
         }
-        self.divide_predictors(sharing);
+        self.share_predictors(sharing);
         self.divide_windows(sharing);
         self.queue_for_units(sharing);
         self.share_dividers(sharing);
@@ -339,7 +339,7 @@ impl<'a> SolverState<'a> {
                 wrong_path,
                 refills: refills.min(1.0 - active - wrong_path).max(0.0),
                 lock_s,
-                predictor_kib: self.held[i].predictor_kib,
+                strangers: self.held[i].strangers,
                 prefetching: self.held[i].prefetching,
                 in_flight: terms.in_flight + filled * rest.max(0.0),
                 backed_up: terms.backed_up,
@@ -398,7 +398,6 @@ fn initial_shares(setting: &ThreadSetting<'_>) -> ResourceShares {
         code: [0.0, small, small, small],
         window: setting.window.alone,
         issue: f64::INFINITY,
-        predictor_kib: setting.core.branch_predictor.size_kib,
         misses: f64::from(setting.core.outstanding_misses),
         queues: [f64::INFINITY; 2],
         prefetching: 1.0,

@@ -147,6 +147,20 @@ proptest! {
     }
 
     #[test]
+    fn a_bigger_predictor_never_hurts_who_is_alone(
+        machine in machines(),
+        phase in phases(),
+        factor in 1.0f64..8.0,
+    ) {
+        let mut bigger = machine.clone();
+        for core in bigger.core_types.values_mut() {
+            core.branch_predictor.size_kib *= factor;
+        }
+        let ips = |m: &MachineSpec| Case::new(m, std::slice::from_ref(&phase), 0).solve(&[0]).threads[0].ips;
+        prop_assert!(ips(&bigger) >= ips(&machine) * (1.0 - SLACK));
+    }
+
+    #[test]
     fn rates_are_continuous_in_the_profile(
         machine in machines(),
         (phases, seed) in placements(),

@@ -1,6 +1,7 @@
 //! Random machines, programs and placements.
 
 use super::build::{compute, machine};
+use consort_sim::machine::detail::PredictorKind;
 use consort_sim::machine::{
     CoreSpec, L2Group, MachineSpec, NumaSpec, PipelineSpec, RobSharing, Scope, SmtMode,
 };
@@ -29,7 +30,7 @@ prop_compose! {
         rob in 16u32..512,
         rob_sharing in rob_sharing(),
         depth in 4.0f64..25.0,
-        outstanding in 1u32..24,
+        (outstanding, is_tagged) in (1u32..24, any::<bool>()),
         ways in 1u32..5,
         unit_counts in prop::array::uniform3(1u32..5),
         unit_latency in 1.0f64..8.0,
@@ -45,6 +46,7 @@ prop_compose! {
             core.rob_sharing = rob_sharing;
             core.pipeline_depth_cycles = depth;
             core.outstanding_misses = outstanding;
+            core.branch_predictor.kind = is_tagged.then_some(PredictorKind::Tage);
             core.smt = (1..=ways)
                 .map(|w| SmtMode {
                     ways: w,
@@ -150,6 +152,11 @@ fn stretches() -> impl Strategy<Value = Vec<StretchSpec>> {
     })
 }
 
+/// Measured mispredictions, rising or not, alone and shared, with tags and without.
+fn predictor_curves() -> impl Strategy<Value = [[f64; 5]; 4]> {
+    prop::array::uniform4(prop::array::uniform5(0.0f64..20.0))
+}
+
 prop_compose! {
     pub fn phases()(
         shares in prop::array::uniform6(0.01f64..1.0),
@@ -171,6 +178,7 @@ prop_compose! {
         stretches in prop::option::of(stretches()),
         miss_costs in prop::option::of((0.0f64..10.0, 1.0f64..30.0)),
         absorbed in prop::option::of((0.0f64..1.0, 0.0f64..1.0)),
+        curves in prop::option::of(predictor_curves()),
     ) -> PhaseSpec {
         let falling = |mut points: Vec<f64>| {
             points.sort_by(|x, y| y.total_cmp(x));
@@ -196,6 +204,12 @@ prop_compose! {
             misses: None,
         });
         p.branch.capacity_exponent = exponent;
+        if let Some([tagged, tagged_shared, gshare, gshare_shared]) = curves {
+            p.branch.tagged_mpki = Some(tagged);
+            p.branch.tagged_shared_mpki = Some(tagged_shared);
+            p.branch.gshare_mpki = Some(gshare);
+            p.branch.gshare_shared_mpki = Some(gshare_shared);
+        }
         p.data_mpki = falling(data);
         p.instruction_mpki = falling(code);
         p.mlp.value = mlp;
