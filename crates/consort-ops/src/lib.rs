@@ -6,9 +6,10 @@
 //! need and nothing of the instruction set: registers are numbers, kinds are
 //! what an issue port is built for.
 
-pub use crate::op::{OpKind, Register};
-pub use op::{Access, Branch, BranchKind, Op};
+pub use kind::{LatencyClass, OpKind};
+pub use op::{Access, Branch, BranchKind, Op, Register};
 
+mod kind;
 mod op;
 pub mod predictor;
 pub mod trace;

@@ -1,10 +1,10 @@
 //! Figures of a stretch of execution, as a program file has them, computed from counts.
 
-use consort_ops::OpKind;
+use consort_ops::{LatencyClass, OpKind};
 
 use crate::measure::{
-    DIVIDERS, InstructionCounts, LATENCIES, LostTargets, MemoryFigures, MeterCounts,
-    Mispredictions, NEAR, PREDICTOR_KIB, Resolution, SCHEMES, WINDOWS,
+    DIVIDERS, InstructionCounts, LostTargets, MemoryFigures, MeterCounts, Mispredictions, NEAR,
+    PREDICTOR_KIB, Resolution, SCHEMES, WINDOWS,
 };
 
 /// The predictor, in KiB, for which a program file gives mispredictions, as an index of
@@ -37,9 +37,9 @@ pub struct ExecutionFigures {
     /// Mispredicted targets of indirect branches with each of
     /// [`TARGET_ENTRIES`](crate::measure::TARGET_ENTRIES).
     pub lost_targets: LostTargets,
-    /// Operations of each class of [`LATENCIES`] on the chain that takes longest, per instruction
-    /// of the longest chain, both in a window of 128.
-    pub chain: [f64; LATENCIES.len()],
+    /// Operations of each [`LatencyClass`] on the chain that takes longest, per instruction of the
+    /// longest chain, both in a window of 128.
+    pub chain: [f64; LatencyClass::COUNT],
     /// Share of the instructions in a window of 128 that wait for operands, 0 to 1.
     pub waiting: f64,
     /// The same for instructions that pass a floating-point scheduler, if any do.
@@ -111,7 +111,7 @@ impl ExecutionFigures {
         };
         let raw = [
             of(OpKind::is_floating),
-            of(|kind| matches!(kind, OpKind::Vector | OpKind::VectorMove)),
+            of(|kind| kind.is_vector_side() && !kind.is_floating()),
             of(|kind| kind == OpKind::Load),
             of(|kind| kind == OpKind::Store),
             of(|kind| kind == OpKind::Branch),
@@ -158,14 +158,17 @@ impl ExecutionFigures {
     }
 }
 
-fn chain(counts: &MeterCounts) -> [f64; LATENCIES.len()] {
+fn chain(counts: &MeterCounts) -> [f64; LatencyClass::COUNT] {
     let longest = counts.dataflow.cycles()[WINDOW].max(1) as f64;
     counts.timing.path.map(|count| count as f64 / longest)
 }
 
 fn divisions(counts: &MeterCounts) -> [(f64, [f64; DIVIDERS.len()]); 2] {
     let instructions = counts.mix.instructions.max(1) as f64;
-    let of = |kind: OpKind| counts.mix.kind_count(kind) as f64 / instructions;
+    let of = |usual: OpKind| {
+        let kinds = OpKind::ALL.into_iter().filter(|kind| kind.usual() == usual);
+        kinds.map(|kind| counts.mix.kind_count(kind)).sum::<u64>() as f64 / instructions
+    };
     let [integers, fp] = counts.timing.lengthening();
     [(of(OpKind::Divide), integers), (of(OpKind::FpDivide), fp)]
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use consort_ops::OpKind;
 use consort_ops::trace::TraceSampling;
+use consort_ops::{LatencyClass, OpKind};
 
 use crate::figures::{ExecutionFigures, InstructionShares, REFERENCE_PREDICTOR, fit_law};
 use crate::measure::{
@@ -197,10 +197,14 @@ impl ExecutionFigures {
     }
 
     fn chain_text(&self) -> String {
-        let [plain, load, fp, multiply, divide, fp_divide, vector] = self.chain;
-        format!(
-            "{{ plain = {plain:.4}, load = {load:.4}, fp = {fp:.4}, multiply = {multiply:.4}, divide = {divide:.4}, fp_divide = {fp_divide:.4}, vector = {vector:.4} }}"
-        )
+        // Classes that are on few chains appear if they are on this one.
+        let usual = LatencyClass::Vector.index();
+        let each = LatencyClass::ALL.iter().zip(&self.chain);
+        let shown = each.filter(|&(class, &amount)| amount > 0.0 || class.index() <= usual);
+        let texts: Vec<_> = shown
+            .map(|(class, amount)| format!("{} = {amount:.4}", class.key()))
+            .collect();
+        format!("{{ {} }}", texts.join(", "))
     }
 
     /// Cycles until mispredicted branches are resolved, and what changes them.
@@ -277,7 +281,7 @@ impl ExecutionFigures {
 /// Text of the mix of some stretches among `all` instructions of stretches.
 fn stretch_text(mix: &InstructionCounts, all: u64) -> String {
     let instructions = mix.instructions.max(1) as f64;
-    let of = |kind: OpKind| mix.share(|it| it == kind);
+    let of = |kind: OpKind| mix.share(|it| it.usual() == kind);
     let (multiply, moves) = (of(OpKind::Multiply), of(OpKind::VectorMove));
     let fp = mix.share(OpKind::is_floating);
     let vector = of(OpKind::Vector) + moves;
@@ -470,6 +474,14 @@ mod tests {
             profile.ilp
         );
         assert!((profile.use_distance - 1.5).abs() < 1e-3);
+    }
+
+    #[test]
+    fn chains_have_the_classes_of_program_files() {
+        let known = consort_sim::program::ChainSpec::default().classes();
+        let known = known.map(|(key, _, cycles)| (key, cycles as u64));
+        let here = LatencyClass::ALL.map(|class| (class.key(), class.reference_cycles()));
+        assert_eq!(here, known);
     }
 
     #[test]

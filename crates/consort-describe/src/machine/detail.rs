@@ -11,6 +11,10 @@ use std::collections::BTreeMap;
 /// A store computes an address (`store`) and, where any port takes `store-data`, hands over
 /// data beside. Where a queue or port names `vector-load` or `vector-store`, loads and
 /// stores of floating-point and vector registers need that beside their address.
+///
+/// Work from `count` to `square-root` is executed as the work named with it, unless a port takes it
+/// by its own name, waits where that work waits, unless a queue holds it by its own name, and takes
+/// as long, unless it has a time of its own.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -42,6 +46,25 @@ pub enum WorkKind {
     VectorMove,
     /// Fences, system calls; what no port takes executes nowhere.
     Other,
+    /// Population counts, bit scans, gathering and scattering of bits, checksums: `integer`.
+    Count,
+    /// Address computation of three operands: `integer`.
+    Address,
+    /// Shifts of two registers together: `integer`.
+    DoubleShift,
+    /// Integer division by 64 bits: `divide`.
+    WideDivide,
+    /// Conversion between integers in general registers and floating-point numbers: `fp-add`.
+    Convert,
+    /// Moves between general and vector registers: `vector-move`.
+    Cross,
+    /// Packed multiplication of integers, but for `wide-vector-multiply`: `vector`.
+    VectorMultiply,
+    /// Packed multiplication of integers of 32 bits or more into integers of the same length:
+    /// `vector`.
+    WideVectorMultiply,
+    /// Square roots: `fp-divide`.
+    SquareRoot,
     /// Data of stores.
     StoreData,
     /// Data of loads of floating-point and vector registers.
@@ -52,7 +75,7 @@ pub enum WorkKind {
 
 impl WorkKind {
     /// Number of kinds of work.
-    pub const COUNT: usize = 16;
+    pub const COUNT: usize = 25;
     /// Every work, in the order of [`WorkKind::index`].
     pub const ALL: [Self; Self::COUNT] = [
         Self::Integer,
@@ -68,6 +91,15 @@ impl WorkKind {
         Self::Vector,
         Self::VectorMove,
         Self::Other,
+        Self::Count,
+        Self::Address,
+        Self::DoubleShift,
+        Self::WideDivide,
+        Self::Convert,
+        Self::Cross,
+        Self::VectorMultiply,
+        Self::WideVectorMultiply,
+        Self::SquareRoot,
         Self::StoreData,
         Self::VectorLoad,
         Self::VectorStore,
@@ -76,6 +108,19 @@ impl WorkKind {
     /// Position in [`WorkKind::ALL`].
     pub const fn index(self) -> usize {
         self as usize
+    }
+
+    /// The work as which it is executed where a core does not distinguish it.
+    pub const fn usual(self) -> Self {
+        match self {
+            Self::Count | Self::Address | Self::DoubleShift => Self::Integer,
+            Self::WideDivide => Self::Divide,
+            Self::Convert => Self::FpAdd,
+            Self::Cross => Self::VectorMove,
+            Self::VectorMultiply | Self::WideVectorMultiply => Self::Vector,
+            Self::SquareRoot => Self::FpDivide,
+            usual => usual,
+        }
     }
 }
 
@@ -278,7 +323,7 @@ pub struct WorkSpec {
     pub interval_cycles: u32,
 }
 
-/// Latencies by work; of a load, that of the L1D counts.
+/// Times by work; of a load, the latency of the L1D counts.
 pub type WorkTimes = BTreeMap<WorkKind, WorkSpec>;
 
 /// Kinds of branch predictor.

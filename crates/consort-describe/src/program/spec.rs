@@ -130,10 +130,8 @@ impl MixSpec {
             plain: 1.0 - self.load - self.fp - self.vector,
             load: self.load,
             fp: self.fp,
-            multiply: 0.0,
-            divide: 0.0,
-            fp_divide: 0.0,
             vector: self.vector,
+            ..ChainSpec::default()
         }
     }
 }

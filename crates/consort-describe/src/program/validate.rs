@@ -155,15 +155,7 @@ fn check_ilp(ilp: &IlpSpec, mut at: KeyScope<'_>) {
     }
     if let Some(chain) = &ilp.chain {
         let mut at = at.child("chain");
-        for (part, count) in [
-            ("plain", chain.plain),
-            ("load", chain.load),
-            ("fp", chain.fp),
-            ("multiply", chain.multiply),
-            ("divide", chain.divide),
-            ("fp_divide", chain.fp_divide),
-            ("vector", chain.vector),
-        ] {
+        for (part, count, _) in chain.classes() {
             at.check_range(part, count, (0.0, 100.0));
         }
     }

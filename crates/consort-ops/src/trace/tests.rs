@@ -37,7 +37,12 @@ fn branch() -> impl Strategy<Value = Option<Branch>> {
 
 fn op() -> impl Strategy<Value = Op> {
     (
-        (0_u64..40, 0_u8..16, any::<bool>(), 0_usize..13),
+        (
+            0_u64..40,
+            0_u8..16,
+            any::<bool>(),
+            0_usize..OpKind::ALL.len(),
+        ),
         prop::array::uniform4(register()),
         prop::array::uniform2(register()),
         data(),
@@ -166,7 +171,7 @@ fn errors_name_the_file_and_what_is_wrong() {
     assert!(said(&[&whole[..], b"x"].concat()).contains("something behind its end"));
     let mut newer = whole.clone();
     newer[14] = 9;
-    assert!(said(&newer).contains("has layout 9; this version reads layout 1"));
+    assert!(said(&newer).contains("has layout 9; this version reads layouts 1 to 2"));
     let missing = Trace::open(&folder.path().join("none")).unwrap_err();
     assert!(matches!(missing, TraceError::File { .. }));
     assert_eq!(Trace::from_bytes(b""), Err(Damage::Value));
