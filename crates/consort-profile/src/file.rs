@@ -5,10 +5,10 @@ use std::fmt::Write;
 use consort_ops::trace::TraceSampling;
 use consort_ops::{LatencyClass, OpKind};
 
-use crate::figures::{ExecutionFigures, InstructionShares, REFERENCE_PREDICTOR, fit_law};
-use crate::measure::{
-    CAPACITIES, DIVIDERS, FEW_MPKI, InstructionCounts, PREDICTOR_KIB, Resolution, WINDOWS,
+use crate::figures::{
+    DivisionFigures, ExecutionFigures, InstructionShares, REFERENCE_PREDICTOR, fit_law,
 };
+use crate::measure::{CAPACITIES, FEW_MPKI, InstructionCounts, PREDICTOR_KIB, Resolution, WINDOWS};
 use crate::profile::ProgramProfile;
 use crate::threads::ThreadRelations;
 
@@ -130,14 +130,38 @@ impl ExecutionFigures {
         let per_instruction = |count: u64| count as f64 / instructions;
         writeln!(
             out,
-            "code = {{ operations = {:.4}, taken = {:.4}, direct = {:.4}, bytes = {:.3}, sequential = {:.4}, vector_accesses = {:.4} }} # profile",
+            "code = {{ operations = {:.4}, taken = {:.4}, direct = {:.4}, bytes = {:.3}, sequential = {:.4}, vector_accesses = {:.4}{} }} # profile",
             per_instruction(self.mix.operation_count()).clamp(1.0, 16.0),
             per_instruction(self.mix.taken).min(1.0),
             self.mix.direct as f64 / self.mix.taken.max(1) as f64,
             per_instruction(self.mix.code_bytes).clamp(1.0, 16.0),
             self.sequential_code(),
             self.mix.vector_access_share(),
+            self.kinds_text(),
         )
+    }
+
+    /// Operations of kinds that only some cores distinguish, if there are any.
+    fn kinds_text(&self) -> String {
+        let instructions = self.mix.instructions.max(1) as f64;
+        let amounts = OpKind::ALL.map(|kind| self.mix.kind_count(kind) as f64 / instructions);
+        let is_written = |kind: OpKind| {
+            let divides = matches!(kind.usual(), OpKind::Divide | OpKind::FpDivide);
+            kind != kind.usual() && !divides && amounts[kind.index()] > 0.0
+        };
+        let texts: Vec<_> = OpKind::ALL
+            .into_iter()
+            .filter(|&kind| is_written(kind))
+            .map(|kind| {
+                let key = LatencyClass::from_kind(kind).key();
+                format!("{key} = {:.6}", amounts[kind.index()])
+            })
+            .collect();
+        if texts.is_empty() {
+            String::new()
+        } else {
+            format!(", kinds = {{ {} }}", texts.join(", "))
+        }
     }
 
     fn write_stretches(&self, out: &mut String) -> std::fmt::Result {
@@ -179,11 +203,16 @@ impl ExecutionFigures {
     /// Divisions of integers and of floating point, if there are any.
     fn divisions_text(&self) -> String {
         let named = ["int_divisions", "fp_divisions"].iter();
-        let text = |(name, (operations, lengthening)): (&&str, &(f64, [f64; DIVIDERS.len()]))| {
+        let text = |(name, divisions): (&&str, &DivisionFigures)| {
+            let DivisionFigures {
+                operations,
+                slow,
+                lengthening,
+            } = divisions;
             let lengthening = format_shares(lengthening);
             let divides = *operations > 0.0;
             let text = format!(
-                ", {name} = {{ operations = {operations:.6}, lengthening = [{lengthening}] }}"
+                ", {name} = {{ operations = {operations:.6}, slow = {slow:.4}, lengthening = [{lengthening}] }}"
             );
             divides.then_some(text)
         };

@@ -103,6 +103,9 @@ pub const MISS_CYCLES: [f64; 2] = [10.0, 40.0];
 pub struct DivisionSpec {
     /// Per instruction.
     pub operations: f64,
+    /// Share of them that are by 64 bits, of integers, or square roots, of floating point, 0 to 1.
+    #[serde(default)]
+    pub slow: f64,
     /// By what share the longest chain in a window of 128 instructions gets longer where there is
     /// one divider that each takes for 4, 8, 16 and 32 cycles.
     pub lengthening: [f64; DIVIDERS.len()],

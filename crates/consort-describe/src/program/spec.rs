@@ -6,6 +6,7 @@
 use super::ilp::{
     ChainSpec, FP_SCHEDULER, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, UNEVENNESS, WAITING,
 };
+use crate::machine::detail::WorkKind;
 use crate::math::{interpolate, pow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -182,6 +183,60 @@ pub struct CodeSpec {
     /// is missing, the share of such instructions among those that compute.
     #[serde(default)]
     pub vector_accesses: Option<f64>,
+    /// Operations of kinds that only some cores distinguish; none where it is missing.
+    #[serde(default)]
+    pub kinds: KindsSpec,
+}
+
+/// Operations of kinds that only some cores distinguish, per instruction; parts of the operations
+/// of their classes in `mix`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KindsSpec {
+    /// Population counts, bit scans, gathering and scattering of bits, checksums.
+    #[serde(default)]
+    pub count: f64,
+    /// Address computations of three operands.
+    #[serde(default)]
+    pub address: f64,
+    /// Shifts of two registers together.
+    #[serde(default)]
+    pub double_shift: f64,
+    /// Conversions between integers in general registers and floating-point numbers.
+    #[serde(default)]
+    pub convert: f64,
+    /// Moves between general and vector registers.
+    #[serde(default)]
+    pub cross: f64,
+    /// Packed multiplications of integers, but for `wide_vector_multiply`.
+    #[serde(default)]
+    pub vector_multiply: f64,
+    /// Packed multiplications of integers of 32 bits or more into integers of the same length.
+    #[serde(default)]
+    pub wide_vector_multiply: f64,
+}
+
+impl KindsSpec {
+    /// The work of each kind, with its key and its operations per instruction.
+    pub fn works(&self) -> [(WorkKind, &'static str, f64); 7] {
+        [
+            (WorkKind::Count, "count", self.count),
+            (WorkKind::Address, "address", self.address),
+            (WorkKind::DoubleShift, "double_shift", self.double_shift),
+            (WorkKind::Convert, "convert", self.convert),
+            (WorkKind::Cross, "cross", self.cross),
+            (
+                WorkKind::VectorMultiply,
+                "vector_multiply",
+                self.vector_multiply,
+            ),
+            (
+                WorkKind::WideVectorMultiply,
+                "wide_vector_multiply",
+                self.wide_vector_multiply,
+            ),
+        ]
+    }
 }
 
 /// Sizes of predictors for which mispredictions are measured, KiB.

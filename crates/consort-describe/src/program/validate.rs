@@ -65,6 +65,9 @@ fn check_phase(phase: &PhaseSpec, mut at: KeyScope<'_>) {
     at.check_optional("code.direct", code.direct, SHARE);
     at.check_optional("code.sequential", code.sequential, SHARE);
     at.check_optional("code.vector_accesses", code.vector_accesses, SHARE);
+    for (_, key, operations) in code.kinds.works() {
+        at.check_range(&format!("code.kinds.{key}"), operations, (0.0, 16.0));
+    }
     if let Some(stretches) = &phase.stretches {
         check_stretches(stretches, &mut at);
     }
@@ -164,6 +167,7 @@ fn check_ilp(ilp: &IlpSpec, mut at: KeyScope<'_>) {
 fn check_divisions(divisions: Option<DivisionSpec>, mut at: KeyScope<'_>) {
     let Some(divisions) = divisions else { return };
     at.check_range("operations", divisions.operations, SHARE);
+    at.check_range("slow", divisions.slow, SHARE);
     at.check_points("lengthening", &divisions.lengthening, (0.0, 1000.0));
     let message = "falls; expected a chain that gets no shorter where divisions take longer";
     at.require(divisions.lengthening.is_sorted(), "lengthening", message);

@@ -2,6 +2,7 @@
 
 mod alone;
 mod caches;
+mod classes;
 mod laws;
 mod machine;
 mod multi2sim;

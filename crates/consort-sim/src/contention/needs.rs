@@ -51,6 +51,7 @@ impl StretchNeeds {
         let front = &model.tables.front;
         let mut all: Vec<Self> = Vec::with_capacity(phase.stretches.len());
         let mut before: Option<&StretchSpec> = None;
+        let kinds = DistinguishedKinds::new(model, phase);
         for stretch in &phase.stretches {
             // Stretches that were not measured are alike in pairs, and this costs more than the rest.
             let like = |before: &&StretchSpec| {
@@ -66,6 +67,7 @@ impl StretchNeeds {
                     model,
                     &phase.spec,
                     stretch,
+                    &kinds,
                     (width, fetch_turns),
                 ),
             });
@@ -121,6 +123,7 @@ impl InstructionNeeds {
         model: &CoreModel,
         phase: &PhaseSpec,
         stretch: &StretchSpec,
+        kinds: &DistinguishedKinds,
         (width, fetch_turns): (f64, f64),
     ) -> Self {
         let direct = stretch.taken * phase.direct_share();
@@ -130,7 +133,9 @@ impl InstructionNeeds {
         } else {
             0.0
         };
-        let count = count(model, phase, stretch);
+        let mut count = count(model, phase, stretch);
+        let mut works = core::array::from_fn(|at: usize| count[at] * model.intervals[at]);
+        kinds.distinguish(model, &mut count, &mut works);
         Self {
             operations: stretch.operations,
             width: width as u32,
@@ -139,7 +144,48 @@ impl InstructionNeeds {
             bubbles,
             pauses,
             count,
-            works: core::array::from_fn(|at: usize| count[at] * model.intervals[at]),
+            works,
+        }
+    }
+}
+
+/// Kinds of operations that a core distinguishes, as parts of the operations of their usual work.
+struct DistinguishedKinds([(WorkKind, f64); 7]);
+
+impl DistinguishedKinds {
+    fn new(model: &CoreModel, phase: &Phase) -> Self {
+        let mut usual = WorkAmounts::default();
+        for stretch in &phase.stretches {
+            let count = count(model, &phase.spec, stretch);
+            for (sum, amount) in usual.iter_mut().zip(count) {
+                *sum += stretch.share * amount;
+            }
+        }
+        let mut left = [1.0; WORKS.len()];
+        let kinds = phase.spec.code.kinds.works();
+        Self(kinds.map(|(work, _, operations)| {
+            let at = model.executed_as[work.usual().index()];
+            let part = if usual[at] > 0.0 {
+                (operations / usual[at]).min(left[at])
+            } else {
+                0.0
+            };
+            left[at] -= part;
+            (work, part)
+        }))
+    }
+
+    /// Executes these kinds on their own ports and for their own time.
+    fn distinguish(&self, model: &CoreModel, count: &mut WorkAmounts, works: &mut WorkAmounts) {
+        let usual = *count;
+        for (work, part) in self.0 {
+            let from = model.executed_as[work.usual().index()];
+            let to = model.executed_as[work.index()];
+            let amount = part * usual[from];
+            count[from] -= amount;
+            count[to] += amount;
+            works[from] -= amount * model.intervals[from];
+            works[to] += amount * f64::from(model.tables.times[work.index()].interval_cycles);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod branches;
 mod build;
+mod classes;
 mod copies;
 mod dividers;
 mod domains;
