@@ -1,6 +1,6 @@
 //! Micro-operations and their registers.
 
-use crate::OpKind;
+use crate::{Fusion, OpKind};
 
 /// One executed micro-operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Op {
     pub data: Option<Access>,
     /// Outcome of a branch.
     pub branch: Option<Branch>,
+    /// Part in a pair that a front end can fuse.
+    pub fusion: Fusion,
 }
 
 /// Bytes that a load reads or a store writes.
@@ -83,6 +85,7 @@ impl Op {
             targets: [None; 2],
             data: None,
             branch: None,
+            fusion: Fusion::None,
         }
     }
 }

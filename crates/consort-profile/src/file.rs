@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use consort_ops::trace::TraceSampling;
-use consort_ops::{LatencyClass, OpKind};
+use consort_ops::{FusedPair, LatencyClass, OpKind};
 
 use crate::figures::{
     DivisionFigures, ExecutionFigures, InstructionShares, REFERENCE_PREDICTOR, fit_law,
@@ -130,7 +130,7 @@ impl ExecutionFigures {
         let per_instruction = |count: u64| count as f64 / instructions;
         writeln!(
             out,
-            "code = {{ operations = {:.4}, taken = {:.4}, direct = {:.4}, bytes = {:.3}, sequential = {:.4}, vector_accesses = {:.4}{} }} # profile",
+            "code = {{ operations = {:.4}, taken = {:.4}, direct = {:.4}, bytes = {:.3}, sequential = {:.4}, vector_accesses = {:.4}{}{} }} # profile",
             per_instruction(self.mix.operation_count()).clamp(1.0, 16.0),
             per_instruction(self.mix.taken).min(1.0),
             self.mix.direct as f64 / self.mix.taken.max(1) as f64,
@@ -138,7 +138,24 @@ impl ExecutionFigures {
             self.sequential_code(),
             self.mix.vector_access_share(),
             self.kinds_text(),
+            self.pairs_text(),
         )
+    }
+
+    /// Pairs of operations that a front end can fuse, if there are any.
+    fn pairs_text(&self) -> String {
+        let instructions = self.mix.instructions.max(1) as f64;
+        let texts: Vec<_> = FusedPair::ALL
+            .iter()
+            .zip(self.mix.pairs)
+            .filter(|&(_, count)| count > 0)
+            .map(|(pair, count)| format!("{} = {:.4}", pair.key(), count as f64 / instructions))
+            .collect();
+        if texts.is_empty() {
+            String::new()
+        } else {
+            format!(", pairs = {{ {} }}", texts.join(", "))
+        }
     }
 
     /// Operations of kinds that only some cores distinguish, if there are any.
@@ -511,6 +528,13 @@ mod tests {
         let known = known.map(|(key, _, cycles)| (key, cycles as u64));
         let here = LatencyClass::ALL.map(|class| (class.key(), class.reference_cycles()));
         assert_eq!(here, known);
+    }
+
+    #[test]
+    fn pairs_have_the_keys_of_program_files() {
+        let known = consort_sim::program::PairsSpec::default().pairs();
+        let keys = FusedPair::ALL.map(FusedPair::key);
+        assert_eq!(keys, known.map(|(_, key, _)| key));
     }
 
     #[test]

@@ -250,6 +250,64 @@ pub struct OpCacheSpec {
     pub sharing: BufferSharing,
 }
 
+/// Pair of operations in a row that take one slot of fetch, dispatch and commit, one operation of
+/// the cache of decoded instructions, and one entry of the reorder buffer.
+///
+/// A load and its computation, or a computation and its store, are executed as two; a computation
+/// and the branch on it are executed as one branch.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum FusedPair {
+    /// A load from an address without an index, and its computation; not a constant operand next to
+    /// an address relative to the instruction.
+    Operand,
+    /// A load from an address with an index, and a computation of two operands that updates one.
+    IndexedUpdate,
+    /// A load from an address with an index, and any other computation.
+    Indexed,
+    /// A computation and the store of its result by the same instruction.
+    Result,
+    /// A comparison of registers and constants, and a branch on an order or on equality.
+    Compare,
+    /// A test of registers and constants, and any branch on a condition.
+    Test,
+    /// A conjunction of registers and constants, and any branch on a condition.
+    And,
+    /// An addition or subtraction, and a branch on an order or on equality.
+    Add,
+    /// An increment or decrement, and a branch on equality or the order of signed numbers.
+    Increment,
+    /// A disjunction, and any branch on a condition.
+    Logic,
+    /// A comparison, test, conjunction, addition or subtraction of a register with an operand in
+    /// memory, and a branch on an order or on equality.
+    Memory,
+}
+
+impl FusedPair {
+    /// Every pair, in the order of [`FusedPair::index`].
+    pub const ALL: [Self; 11] = [
+        Self::Operand,
+        Self::IndexedUpdate,
+        Self::Indexed,
+        Self::Result,
+        Self::Compare,
+        Self::Test,
+        Self::And,
+        Self::Add,
+        Self::Increment,
+        Self::Logic,
+        Self::Memory,
+    ];
+
+    /// Position in [`FusedPair::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
 /// Front end, which brings operations to dispatch, and commit, which retires them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -278,6 +336,9 @@ pub struct FrontEndSpec {
     /// Cache of decoded instructions; none where it is missing.
     #[serde(default)]
     pub op_cache: Option<OpCacheSpec>,
+    /// Pairs of operations that count as one; none where it is missing.
+    #[serde(default)]
+    pub fusion: Vec<FusedPair>,
 }
 
 /// Owner of an issue port.

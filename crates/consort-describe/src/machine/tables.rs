@@ -5,8 +5,8 @@
 //! share, not figures of a chip.
 
 use super::detail::{
-    BufferSharing, BufferSpec, DispatchGroupSpec, FetchPolicy, OpCacheSpec, PortScope, PortSpec,
-    QueueSpec, RegistersSpec, WorkKind, WorkSpec,
+    BufferSharing, BufferSpec, DispatchGroupSpec, FetchPolicy, FusedPair, OpCacheSpec, PortScope,
+    PortSpec, QueueSpec, RegistersSpec, WorkKind, WorkSpec,
 };
 use super::{CoreSpec, PipelineSpec, RobSharing, Scope, UnitSpec};
 
@@ -72,6 +72,8 @@ pub struct FrontTables {
     pub refill_cycles: u32,
     /// Cache of decoded instructions.
     pub op_cache: Option<OpCacheSpec>,
+    /// True for pairs of operations that count as one, by [`FusedPair::index`].
+    pub fuses: [bool; FusedPair::ALL.len()],
 }
 
 impl CoreTables {
@@ -308,5 +310,6 @@ fn front(core: &CoreSpec) -> FrontTables {
         commit_width: said.commit_width.unwrap_or(width),
         refill_cycles: (core.pipeline_depth_cycles.round() as u32).max(1),
         op_cache: said.op_cache,
+        fuses: FusedPair::ALL.map(|pair| said.fusion.contains(&pair)),
     }
 }

@@ -1,10 +1,12 @@
 //! Program profiles: demands of a program on a chip.
 
+mod code;
 mod ilp;
 pub mod presets;
 mod spec;
 mod validate;
 
+pub use code::{CodeSpec, KindsSpec, PairsSpec};
 pub use ilp::{
     ChainSpec, DivisionSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, MISS_CYCLES, NEAR_USES,
 };

@@ -3,10 +3,10 @@
 //! A profile describes a program, not a chip: nothing in it may depend on a
 //! machine or a co-runner. Every key has its unit in its name.
 
+use super::code::CodeSpec;
 use super::ilp::{
     ChainSpec, FP_SCHEDULER, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, UNEVENNESS, WAITING,
 };
-use crate::machine::detail::WorkKind;
 use crate::math::{interpolate, pow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -155,88 +155,6 @@ pub struct StretchSpec {
     /// Share of the operations that are moves between vector registers, a part of `mix.vector`.
     #[serde(default)]
     pub moves: f64,
-}
-
-/// Costs of fetching and dispatching code.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CodeSpec {
-    /// Operations per instruction, at least 1; 1 where it is missing.
-    #[serde(default)]
-    pub operations: Option<f64>,
-    /// Taken branches per instruction, 0 to 1; where it is missing, the traced programs' mean share
-    /// of branches.
-    #[serde(default)]
-    pub taken: Option<f64>,
-    /// Share of the taken branches whose instructions say where to, 0 to 1; where it is missing,
-    /// the traced programs' mean.
-    #[serde(default)]
-    pub direct: Option<f64>,
-    /// Bytes per instruction; 4 where it is missing.
-    #[serde(default)]
-    pub bytes: Option<f64>,
-    /// Share of the lines of code that follow one which was fetched just before, 0 to 1: what
-    /// fetching the next line along saves. Where it is missing, as runs between branches have it.
-    #[serde(default)]
-    pub sequential: Option<f64>,
-    /// Share of loads and stores that are of floating-point or vector registers, 0 to 1; where it
-    /// is missing, the share of such instructions among those that compute.
-    #[serde(default)]
-    pub vector_accesses: Option<f64>,
-    /// Operations of kinds that only some cores distinguish; none where it is missing.
-    #[serde(default)]
-    pub kinds: KindsSpec,
-}
-
-/// Operations of kinds that only some cores distinguish, per instruction; parts of the operations
-/// of their classes in `mix`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct KindsSpec {
-    /// Population counts, bit scans, gathering and scattering of bits, checksums.
-    #[serde(default)]
-    pub count: f64,
-    /// Address computations of three operands.
-    #[serde(default)]
-    pub address: f64,
-    /// Shifts of two registers together.
-    #[serde(default)]
-    pub double_shift: f64,
-    /// Conversions between integers in general registers and floating-point numbers.
-    #[serde(default)]
-    pub convert: f64,
-    /// Moves between general and vector registers.
-    #[serde(default)]
-    pub cross: f64,
-    /// Packed multiplications of integers, but for `wide_vector_multiply`.
-    #[serde(default)]
-    pub vector_multiply: f64,
-    /// Packed multiplications of integers of 32 bits or more into integers of the same length.
-    #[serde(default)]
-    pub wide_vector_multiply: f64,
-}
-
-impl KindsSpec {
-    /// The work of each kind, with its key and its operations per instruction.
-    pub fn works(&self) -> [(WorkKind, &'static str, f64); 7] {
-        [
-            (WorkKind::Count, "count", self.count),
-            (WorkKind::Address, "address", self.address),
-            (WorkKind::DoubleShift, "double_shift", self.double_shift),
-            (WorkKind::Convert, "convert", self.convert),
-            (WorkKind::Cross, "cross", self.cross),
-            (
-                WorkKind::VectorMultiply,
-                "vector_multiply",
-                self.vector_multiply,
-            ),
-            (
-                WorkKind::WideVectorMultiply,
-                "wide_vector_multiply",
-                self.wide_vector_multiply,
-            ),
-        ]
-    }
 }
 
 /// Sizes of predictors for which mispredictions are measured, KiB.

@@ -68,6 +68,9 @@ fn check_phase(phase: &PhaseSpec, mut at: KeyScope<'_>) {
     for (_, key, operations) in code.kinds.works() {
         at.check_range(&format!("code.kinds.{key}"), operations, (0.0, 16.0));
     }
+    for (_, key, pairs) in code.pairs.pairs() {
+        at.check_range(&format!("code.pairs.{key}"), pairs, SHARE);
+    }
     if let Some(stretches) = &phase.stretches {
         check_stretches(stretches, &mut at);
     }

@@ -1,5 +1,5 @@
 use super::operations;
-use consort_ops::{BranchKind, Op, OpKind, Register};
+use consort_ops::{BranchKind, Fusion, Op, OpKind, Register};
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
     CodeAssembler, al, byte_ptr, dword_ptr, eax, ecx, k1, qword_ptr, r8, r9, rax, rbp, rbx, rcx,
@@ -131,6 +131,41 @@ fn slow_operations_have_kinds_of_their_own() {
     check!(|a| a.pmulld(xmm0, xmm1); WideVectorMultiply [xmm(0), xmm(1)] => [xmm(0)]);
     check!(|a| a.pmullw(xmm0, xmm1); VectorMultiply [xmm(0), xmm(1)] => [xmm(0)]);
     check!(|a| a.sqrtsd(xmm0, xmm1); SquareRoot [xmm(0), xmm(1)] => [xmm(0)]);
+}
+
+#[test]
+fn operations_know_their_parts_in_fused_pairs() {
+    use Fusion::{
+        Add, And, Compare, Increment, Indexed, IndexedUpdate, Memory, None, OnCarry, OnFlag,
+        OnOrder, Operand, Result, Test,
+    };
+    macro_rules! parts {
+        ($assemble:expr; $($part:ident),*) => {
+            let found: Vec<_> = ops($assemble).iter().map(|op| op.fusion).collect();
+            assert_eq!(found, [$($part),*]);
+        };
+    }
+    parts!(|a| a.cmp(rax, rcx); Compare);
+    parts!(|a| a.cmp(rax, 3); Compare);
+    parts!(|a| a.test(eax, eax); Test);
+    parts!(|a| a.and(eax, 3); And);
+    parts!(|a| a.sub(rax, rcx); Add);
+    parts!(|a| a.dec(ecx); Increment);
+    parts!(|a| a.je(0x1010); OnOrder);
+    parts!(|a| a.jae(0x1010); OnCarry);
+    parts!(|a| a.js(0x1010); OnFlag);
+    parts!(|a| a.jmp(0x1010); None);
+    parts!(|a| a.add(rax, qword_ptr(rcx + 8)); Operand, Memory);
+    parts!(|a| a.cmp(qword_ptr(rcx), 3); Operand, None);
+    parts!(|a| a.add(rax, qword_ptr(rcx + rdx)); IndexedUpdate, Memory);
+    parts!(|a| a.cmp(rax, qword_ptr(rcx + rdx)); Indexed, Memory);
+    parts!(|a| a.adc(rax, qword_ptr(rcx + rdx)); Indexed, None);
+    parts!(|a| a.addsd(xmm0, qword_ptr(rcx + rdx)); IndexedUpdate, None);
+    parts!(|a| a.vaddsd(xmm0, xmm1, qword_ptr(rcx + rdx)); Indexed, None);
+    parts!(|a| a.add(qword_ptr(rcx), rax); Operand, None, Result);
+    parts!(|a| a.mov(qword_ptr(rcx), rax); None);
+    parts!(|a| a.mov(rax, qword_ptr(rcx)); None);
+    parts!(CodeAssembler::ret; Operand, None);
 }
 
 #[test]

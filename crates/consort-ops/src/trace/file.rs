@@ -14,7 +14,7 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 
 const MAGIC: &[u8] = b"consort trace\n";
-/// Layout that is written. Layout 1 has fewer kinds of operations.
+/// Layout that is written. Layout 1 has fewer kinds of operations and no parts in fused pairs.
 const VERSION: u8 = 2;
 /// Oldest layout that is read.
 const OLDEST: u8 = 1;

@@ -1,5 +1,5 @@
 use super::{Damage, Trace, TraceError, TraceInfo, TraceRecorder, TraceSampling};
-use crate::{Access, Branch, BranchKind, Op, OpKind, Register};
+use crate::{Access, Branch, BranchKind, Fusion, Op, OpKind, Register};
 use proptest::prelude::*;
 
 fn register() -> impl Strategy<Value = Option<Register>> {
@@ -42,6 +42,7 @@ fn op() -> impl Strategy<Value = Op> {
             0_u8..16,
             any::<bool>(),
             0_usize..OpKind::ALL.len(),
+            0_usize..Fusion::ALL.len(),
         ),
         prop::array::uniform4(register()),
         prop::array::uniform2(register()),
@@ -49,7 +50,7 @@ fn op() -> impl Strategy<Value = Op> {
         branch(),
     )
         .prop_map(
-            |((address, length, first, kind), sources, targets, data, branch)| Op {
+            |((address, length, first, kind, fusion), sources, targets, data, branch)| Op {
                 address,
                 length,
                 first,
@@ -58,6 +59,7 @@ fn op() -> impl Strategy<Value = Op> {
                 targets,
                 data,
                 branch,
+                fusion: Fusion::ALL[fusion],
             },
         )
 }
@@ -155,6 +157,16 @@ fn an_iterator_starts_again_from_the_beginning() {
     let trace = record(&array_loop(3));
     assert_eq!(trace.ops().next(), trace.ops().next());
     assert_eq!(trace.thread_ops(1).next(), None);
+}
+
+/// Layout 1 is layout 2 without the kinds and parts that this loop does not have.
+#[test]
+fn first_layout_is_read() {
+    let mut bytes = record(&array_loop(3)).to_bytes();
+    assert_eq!(bytes[14], 2);
+    bytes[14] = 1;
+    let read = Trace::from_bytes(&bytes).unwrap();
+    assert!(read.ops().eq(array_loop(3).into_iter().map(|(_, op)| op)));
 }
 
 #[test]

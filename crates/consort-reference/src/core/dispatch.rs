@@ -1,7 +1,9 @@
 //! Dispatch: renaming, and entries in every buffer that an operation needs.
 
 use super::buffers::Buffer;
-use super::context::{DispatchStop, InFlightOp, InFlightStore, OpProgress, ThreadContext};
+use super::context::{
+    DispatchStop, FetchedOp, InFlightOp, InFlightStore, OpProgress, ThreadContext,
+};
 use super::{ReferenceCore, ports::Works};
 use crate::memory::DataOrigin;
 use crate::outcome::SlotCause;
@@ -57,7 +59,7 @@ impl ReferenceCore<'_> {
         if used > 0 {
             self.contexts[at].last_dispatch = self.cycle;
         }
-        used > 0
+        used > 0 || group.joined > 0
     }
 
     /// Charges a thread's slots of a cycle: used ones and lost ones.
@@ -121,19 +123,28 @@ impl ReferenceCore<'_> {
         group: &mut DispatchGroup,
         behind: usize,
     ) -> Result<[Option<u8>; 2], DispatchStop> {
-        if !group.takes_more() {
+        let next = self.contexts[at].fetched.get(behind).copied();
+        let joins = next.is_some_and(|next| next.fused.before) && !group.in_groups;
+        if !joins && !group.takes_more() {
             return Err(DispatchStop::Cause(SlotCause::Base));
         }
-        let next = self.contexts[at].fetched.get(behind).copied();
         let Some(next) = next.filter(|next| next.ready <= self.cycle) else {
             return Err(DispatchStop::Cause(self.starvation_cause(at)));
         };
-        if !group.takes(&next.op) {
+        if !joins && !group.takes(&next.op) {
             return Err(DispatchStop::Cause(SlotCause::Base));
         }
         let works = self.ports.works(&next.op);
-        let queues = self.find_room(at, &next.op, works, group)?;
-        group.add(&next.op);
+        let needs_entry = !joins && (!group.in_groups || group.ops == 0);
+        let queues = self.find_room(at, &next.op, works, needs_entry)?;
+        if joins {
+            group.joined += 1;
+        } else {
+            group.add(&next.op);
+            if !group.in_groups {
+                self.pools.window.take(at);
+            }
+        }
         self.take_entries(at, &next.op, queues);
         Ok(queues)
     }
@@ -144,10 +155,9 @@ impl ReferenceCore<'_> {
         at: usize,
         op: &Op,
         works: Works,
-        group: &DispatchGroup,
+        needs_entry: bool,
     ) -> Result<[Option<u8>; 2], DispatchStop> {
         let full = |core: &mut Self, buffer| Err(core.note_full_buffer(at, buffer));
-        let needs_entry = !group.in_groups || group.ops == 0;
         let balanced = self.pools.window.exceeds(at, self.tables.balance_share);
         if needs_entry && (!self.pools.window.has_room(at) || balanced) {
             return full(self, Buffer::Window);
@@ -195,11 +205,12 @@ impl ReferenceCore<'_> {
     fn enter_next(&mut self, at: usize, queues: [Option<u8>; 2]) {
         if let Some(next) = self.contexts[at].fetched.pop_front() {
             let works = self.ports.works(&next.op);
-            self.enter(at, &next.op, works, queues, next.mispredicted);
+            self.enter(at, &next, works, queues);
         }
     }
 
-    fn enter(&mut self, at: usize, op: &Op, works: Works, queues: [Option<u8>; 2], wrong: bool) {
+    fn enter(&mut self, at: usize, next: &FetchedOp, works: Works, queues: [Option<u8>; 2]) {
+        let op = &next.op;
         let context = &mut self.contexts[at];
         let seq = context.next_number();
         let forwarded = context.forwarding_store(op);
@@ -229,8 +240,9 @@ impl ReferenceCore<'_> {
             origin: DataOrigin::L1,
             queues,
             forwarded: forwarded.map(|(_, more)| more),
-            mispredicted: wrong,
-            ends_group: self.tables.group.is_none(),
+            mispredicted: next.mispredicted,
+            ends_group: self.tables.group.is_none() && !next.fused.after,
+            is_two: next.fused.branch,
             stalled: 0.0,
         });
         if missing == 0 {
@@ -238,11 +250,8 @@ impl ReferenceCore<'_> {
         }
     }
 
-    /// Takes entries of all buffers but the group table.
+    /// Takes entries of all buffers but the window.
     fn take_entries(&mut self, at: usize, op: &Op, queues: [Option<u8>; 2]) {
-        if self.tables.group.is_none() {
-            self.pools.window.take(at);
-        }
         match op.kind {
             OpKind::Load => self.pools.loads.take(at),
             OpKind::Store => self.pools.stores.take(at),
@@ -361,6 +370,8 @@ struct DispatchGroup {
     in_groups: bool,
     most: u32,
     ops: u32,
+    /// Operations that share the slot of the one before them.
+    joined: u32,
     plain: u32,
     branches: u32,
     plain_slots: u32,
@@ -378,6 +389,7 @@ impl DispatchGroup {
             in_groups: group.is_some(),
             most,
             ops: 0,
+            joined: 0,
             plain: 0,
             branches: 0,
             plain_slots: if group.is_some() {

@@ -3,6 +3,7 @@
 mod alone;
 mod caches;
 mod classes;
+mod fusion;
 mod laws;
 mod machine;
 mod multi2sim;

@@ -100,7 +100,6 @@ fn buffers(
     on_core: f64,
 ) -> Buffers {
     let tables = &model.tables;
-    let operations = needs.operations;
     let mut all = Buffers::default();
     let window = BufferEntries {
         most: tables.balance_share,
@@ -108,7 +107,7 @@ fn buffers(
     };
     let per_entry = match tables.group {
         Some(_) => needs.dispatch_turns,
-        None => operations,
+        None => needs.slots,
     };
     all[0] = window.buffer_use(on_core, per_entry);
     let of = |work: WorkKind| needs.work_operations(work);

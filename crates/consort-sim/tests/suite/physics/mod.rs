@@ -8,6 +8,7 @@ mod copies;
 mod dividers;
 mod domains;
 mod forms;
+mod fusion;
 mod laws;
 mod lines;
 mod miss_queues;
