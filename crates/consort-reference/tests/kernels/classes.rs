@@ -7,7 +7,7 @@ use consort_sim::machine::presets;
 
 /// Cycles of an operation of a chain, and of one of many that do not depend on each other.
 fn cycles(machine: &str, kind: OpKind) -> [f64; 2] {
-    let spec = presets::find(machine).unwrap();
+    let spec = presets::find(machine).expect("it is a preset");
     [ops::chain(kind), ops::independent(kind)].map(|ops| 1.0 / alone(&spec, &ops).ipc())
 }
 
@@ -52,7 +52,7 @@ fn zen_takes_documented_cycles() {
 #[test]
 fn cortex_a76_takes_documented_cycles() {
     let chained = |kind| {
-        let mut spec = presets::find("rk3588").unwrap();
+        let mut spec = presets::find("rk3588").expect("it is a preset");
         // PU 0 is of the first core type in the layout.
         spec.core_types
             .insert("a55".to_owned(), spec.core_types["a76"].clone());

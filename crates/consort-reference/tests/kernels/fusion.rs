@@ -30,7 +30,7 @@ fn round_cycles(spec: &MachineSpec, ops: &[Op], rounds: usize) -> f64 {
 fn loads_and_their_additions_take_one_slot() {
     // Four slots per round, and one per four rounds for the loop.
     for machine in INTEL {
-        let spec = presets::find(machine).unwrap();
+        let spec = presets::find(machine).expect("it is a preset");
         about(round_cycles(&spec, &ops::load_additions(4), 4), 17.0 / 16.0);
     }
     let unfused = round_cycles(&fusing(&[]), &ops::load_additions(4), 4);
@@ -43,7 +43,7 @@ fn loads_and_their_additions_take_one_slot() {
 fn comparisons_and_their_branches_take_one_slot_and_port() {
     // Two branches per round and one per eight rounds, on two ports.
     for machine in INTEL {
-        let spec = presets::find(machine).unwrap();
+        let spec = presets::find(machine).expect("it is a preset");
         about(round_cycles(&spec, &ops::fused_branches(8), 8), 17.0 / 16.0);
     }
 }
@@ -52,7 +52,7 @@ fn comparisons_and_their_branches_take_one_slot_and_port() {
 fn fused_operations_share_a_window_entry() {
     let ipc = |pairs: &[FusedPair]| {
         let mut spec = fusing(pairs);
-        let core = spec.core_types.get_mut("core").unwrap();
+        let core = spec.core_types.get_mut("core").expect("it has this core");
         core.rob_entries = Some(16);
         let time = WorkSpec {
             latency_cycles: 20,
