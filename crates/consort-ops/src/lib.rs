@@ -6,9 +6,12 @@
 //! need and nothing of the instruction set: registers are numbers, kinds are
 //! what an issue port is built for.
 
-pub use crate::op::{OpKind, Register};
-pub use op::{Access, Branch, BranchKind, Op};
+pub use fusion::{FusedPair, Fusion};
+pub use kind::{LatencyClass, OpKind};
+pub use op::{Access, Branch, BranchKind, Op, Register};
 
+mod fusion;
+mod kind;
 mod op;
 pub mod predictor;
 pub mod trace;

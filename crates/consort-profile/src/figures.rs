@@ -1,10 +1,10 @@
 //! Figures of a stretch of execution, as a program file has them, computed from counts.
 
-use consort_ops::OpKind;
+use consort_ops::{LatencyClass, OpKind};
 
 use crate::measure::{
-    DIVIDERS, InstructionCounts, LATENCIES, LostTargets, MemoryFigures, MeterCounts,
-    Mispredictions, NEAR, PREDICTOR_KIB, Resolution, SCHEMES, WINDOWS,
+    DIVIDERS, InstructionCounts, LostTargets, MemoryFigures, MeterCounts, Mispredictions, NEAR,
+    PREDICTOR_KIB, Resolution, SCHEMES, WINDOWS,
 };
 
 /// The predictor, in KiB, for which a program file gives mispredictions, as an index of
@@ -37,19 +37,17 @@ pub struct ExecutionFigures {
     /// Mispredicted targets of indirect branches with each of
     /// [`TARGET_ENTRIES`](crate::measure::TARGET_ENTRIES).
     pub lost_targets: LostTargets,
-    /// Operations of each class of [`LATENCIES`] on the chain that takes longest, per instruction
-    /// of the longest chain, both in a window of 128.
-    pub chain: [f64; LATENCIES.len()],
+    /// Operations of each [`LatencyClass`] on the chain that takes longest, per instruction of the
+    /// longest chain, both in a window of 128.
+    pub chain: [f64; LatencyClass::COUNT],
     /// Share of the instructions in a window of 128 that wait for operands, 0 to 1.
     pub waiting: f64,
     /// The same for instructions that pass a floating-point scheduler, if any do.
     pub waiting_fp: Option<f64>,
     /// [`TimingCounts::fp_spread`](crate::measure::TimingCounts::fp_spread).
     pub fp_spread: Option<f64>,
-    /// Divisions per instruction, of integers and of floating point, and the share by which the
-    /// longest chain gets longer with one divider that each division occupies for as many cycles as
-    /// [`DIVIDERS`] has.
-    pub divisions: [(f64, [f64; DIVIDERS.len()]); 2],
+    /// Divisions of integers and of floating point.
+    pub divisions: [DivisionFigures; 2],
     /// [`TimingCounts::unevenness`](crate::measure::TimingCounts::unevenness).
     pub unevenness: f64,
     /// [`TimingCounts::miss_costs`](crate::measure::TimingCounts::miss_costs).
@@ -58,6 +56,18 @@ pub struct ExecutionFigures {
     pub resolution: [Option<Resolution>; SCHEMES.len()],
     /// Caches, prefetching and pages.
     pub memory: MemoryFigures,
+}
+
+/// Divisions of one sort of numbers, square roots among those of floating point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DivisionFigures {
+    /// Per instruction.
+    pub operations: f64,
+    /// Share of them that are by 64 bits, or square roots, 0 to 1.
+    pub slow: f64,
+    /// Share by which the longest chain gets longer with one divider that each division occupies
+    /// for as many cycles as [`DIVIDERS`] has.
+    pub lengthening: [f64; DIVIDERS.len()],
 }
 
 /// Shares of instructions as a program file has them. An instruction that loads and computes on
@@ -111,7 +121,7 @@ impl ExecutionFigures {
         };
         let raw = [
             of(OpKind::is_floating),
-            of(|kind| matches!(kind, OpKind::Vector | OpKind::VectorMove)),
+            of(|kind| kind.is_vector_side() && !kind.is_floating()),
             of(|kind| kind == OpKind::Load),
             of(|kind| kind == OpKind::Store),
             of(|kind| kind == OpKind::Branch),
@@ -179,16 +189,26 @@ impl ExecutionFigures {
     }
 }
 
-fn chain(counts: &MeterCounts) -> [f64; LATENCIES.len()] {
+fn chain(counts: &MeterCounts) -> [f64; LatencyClass::COUNT] {
     let longest = counts.dataflow.cycles()[WINDOW].max(1) as f64;
     counts.timing.path.map(|count| count as f64 / longest)
 }
 
-fn divisions(counts: &MeterCounts) -> [(f64, [f64; DIVIDERS.len()]); 2] {
+fn divisions(counts: &MeterCounts) -> [DivisionFigures; 2] {
     let instructions = counts.mix.instructions.max(1) as f64;
-    let of = |kind: OpKind| counts.mix.kind_count(kind) as f64 / instructions;
+    let of = |usual: OpKind, slow: OpKind, lengthening| {
+        let [usual, slow] = [usual, slow].map(|kind| counts.mix.kind_count(kind) as f64);
+        DivisionFigures {
+            operations: (usual + slow) / instructions,
+            slow: slow / (usual + slow).max(1.0),
+            lengthening,
+        }
+    };
     let [integers, fp] = counts.timing.lengthening();
-    [(of(OpKind::Divide), integers), (of(OpKind::FpDivide), fp)]
+    [
+        of(OpKind::Divide, OpKind::WideDivide, integers),
+        of(OpKind::FpDivide, OpKind::SquareRoot, fp),
+    ]
 }
 
 /// The power law of measured values; constant and 0 if nothing was measured.

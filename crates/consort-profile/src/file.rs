@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use consort_ops::OpKind;
 use consort_ops::trace::TraceSampling;
+use consort_ops::{FusedPair, LatencyClass, OpKind};
 
-use crate::figures::{ExecutionFigures, InstructionShares, REFERENCE_PREDICTOR, fit_law};
-use crate::measure::{
-    CAPACITIES, DIVIDERS, FEW_MPKI, InstructionCounts, PREDICTOR_KIB, Resolution, WINDOWS,
+use crate::figures::{
+    DivisionFigures, ExecutionFigures, InstructionShares, REFERENCE_PREDICTOR, fit_law,
 };
+use crate::measure::{CAPACITIES, FEW_MPKI, InstructionCounts, PREDICTOR_KIB, Resolution, WINDOWS};
 use crate::profile::ProgramProfile;
 use crate::threads::ThreadRelations;
 
@@ -130,14 +130,55 @@ impl ExecutionFigures {
         let per_instruction = |count: u64| count as f64 / instructions;
         writeln!(
             out,
-            "code = {{ operations = {:.4}, taken = {:.4}, direct = {:.4}, bytes = {:.3}, sequential = {:.4}, vector_accesses = {:.4} }} # profile",
+            "code = {{ operations = {:.4}, taken = {:.4}, direct = {:.4}, bytes = {:.3}, sequential = {:.4}, vector_accesses = {:.4}{}{} }} # profile",
             per_instruction(self.mix.operation_count()).clamp(1.0, 16.0),
             per_instruction(self.mix.taken).min(1.0),
             self.mix.direct as f64 / self.mix.taken.max(1) as f64,
             per_instruction(self.mix.code_bytes).clamp(1.0, 16.0),
             self.sequential_code(),
             self.mix.vector_access_share(),
+            self.kinds_text(),
+            self.pairs_text(),
         )
+    }
+
+    /// Pairs of operations that a front end can fuse, if there are any.
+    fn pairs_text(&self) -> String {
+        let instructions = self.mix.instructions.max(1) as f64;
+        let texts: Vec<_> = FusedPair::ALL
+            .iter()
+            .zip(self.mix.pairs)
+            .filter(|&(_, count)| count > 0)
+            .map(|(pair, count)| format!("{} = {:.4}", pair.key(), count as f64 / instructions))
+            .collect();
+        if texts.is_empty() {
+            String::new()
+        } else {
+            format!(", pairs = {{ {} }}", texts.join(", "))
+        }
+    }
+
+    /// Operations of kinds that only some cores distinguish, if there are any.
+    fn kinds_text(&self) -> String {
+        let instructions = self.mix.instructions.max(1) as f64;
+        let amounts = OpKind::ALL.map(|kind| self.mix.kind_count(kind) as f64 / instructions);
+        let is_written = |kind: OpKind| {
+            let divides = matches!(kind.usual(), OpKind::Divide | OpKind::FpDivide);
+            kind != kind.usual() && !divides && amounts[kind.index()] > 0.0
+        };
+        let texts: Vec<_> = OpKind::ALL
+            .into_iter()
+            .filter(|&kind| is_written(kind))
+            .map(|kind| {
+                let key = LatencyClass::from_kind(kind).key();
+                format!("{key} = {:.6}", amounts[kind.index()])
+            })
+            .collect();
+        if texts.is_empty() {
+            String::new()
+        } else {
+            format!(", kinds = {{ {} }}", texts.join(", "))
+        }
     }
 
     fn write_stretches(&self, out: &mut String) -> std::fmt::Result {
@@ -179,11 +220,16 @@ impl ExecutionFigures {
     /// Divisions of integers and of floating point, if there are any.
     fn divisions_text(&self) -> String {
         let named = ["int_divisions", "fp_divisions"].iter();
-        let text = |(name, (operations, lengthening)): (&&str, &(f64, [f64; DIVIDERS.len()]))| {
+        let text = |(name, divisions): (&&str, &DivisionFigures)| {
+            let DivisionFigures {
+                operations,
+                slow,
+                lengthening,
+            } = divisions;
             let lengthening = format_shares(lengthening);
             let divides = *operations > 0.0;
             let text = format!(
-                ", {name} = {{ operations = {operations:.6}, lengthening = [{lengthening}] }}"
+                ", {name} = {{ operations = {operations:.6}, slow = {slow:.4}, lengthening = [{lengthening}] }}"
             );
             divides.then_some(text)
         };
@@ -197,10 +243,14 @@ impl ExecutionFigures {
     }
 
     fn chain_text(&self) -> String {
-        let [plain, load, fp, multiply, divide, fp_divide, vector] = self.chain;
-        format!(
-            "{{ plain = {plain:.4}, load = {load:.4}, fp = {fp:.4}, multiply = {multiply:.4}, divide = {divide:.4}, fp_divide = {fp_divide:.4}, vector = {vector:.4} }}"
-        )
+        // Classes that are on few chains appear if they are on this one.
+        let usual = LatencyClass::Vector.index();
+        let each = LatencyClass::ALL.iter().zip(&self.chain);
+        let shown = each.filter(|&(class, &amount)| amount > 0.0 || class.index() <= usual);
+        let texts: Vec<_> = shown
+            .map(|(class, amount)| format!("{} = {amount:.4}", class.key()))
+            .collect();
+        format!("{{ {} }}", texts.join(", "))
     }
 
     /// Cycles until mispredicted branches are resolved, and what changes them.
@@ -282,7 +332,7 @@ impl ExecutionFigures {
 /// Text of the mix of some stretches among `all` instructions of stretches.
 fn stretch_text(mix: &InstructionCounts, all: u64) -> String {
     let instructions = mix.instructions.max(1) as f64;
-    let of = |kind: OpKind| mix.share(|it| it == kind);
+    let of = |kind: OpKind| mix.share(|it| it.usual() == kind);
     let (multiply, moves) = (of(OpKind::Multiply), of(OpKind::VectorMove));
     let fp = mix.share(OpKind::is_floating);
     let vector = of(OpKind::Vector) + moves;
@@ -475,6 +525,21 @@ mod tests {
             profile.ilp
         );
         assert!((profile.use_distance - 1.5).abs() < 1e-3);
+    }
+
+    #[test]
+    fn chains_have_the_classes_of_program_files() {
+        let known = consort_sim::program::ChainSpec::default().classes();
+        let known = known.map(|(key, _, cycles)| (key, cycles as u64));
+        let here = LatencyClass::ALL.map(|class| (class.key(), class.reference_cycles()));
+        assert_eq!(here, known);
+    }
+
+    #[test]
+    fn pairs_have_the_keys_of_program_files() {
+        let known = consort_sim::program::PairsSpec::default().pairs();
+        let keys = FusedPair::ALL.map(FusedPair::key);
+        assert_eq!(keys, known.map(|(_, key, _)| key));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub mod recorder;
 mod thread_meter;
 mod threads;
 
-pub use figures::{ExecutionFigures, InstructionShares, PowerLaw};
+pub use figures::{DivisionFigures, ExecutionFigures, InstructionShares, PowerLaw};
 pub use file::{ProgramFileHeader, sanitize_name};
 pub use profile::{ProgramProfile, ProgramProfiler};
 pub use threads::{Barriers, Locks, SharedLines, ThreadRelations, ThreadRole};

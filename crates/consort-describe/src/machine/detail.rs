@@ -11,6 +11,10 @@ use std::collections::BTreeMap;
 /// A store computes an address (`store`) and, where any port takes `store-data`, hands over
 /// data beside. Where a queue or port names `vector-load` or `vector-store`, loads and
 /// stores of floating-point and vector registers need that beside their address.
+///
+/// Work from `count` to `square-root` is executed as the work named with it, unless a port takes it
+/// by its own name, waits where that work waits, unless a queue holds it by its own name, and takes
+/// as long, unless it has a time of its own.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -42,6 +46,25 @@ pub enum WorkKind {
     VectorMove,
     /// Fences, system calls; what no port takes executes nowhere.
     Other,
+    /// Population counts, bit scans, gathering and scattering of bits, checksums: `integer`.
+    Count,
+    /// Address computation of three operands: `integer`.
+    Address,
+    /// Shifts of two registers together: `integer`.
+    DoubleShift,
+    /// Integer division by 64 bits: `divide`.
+    WideDivide,
+    /// Conversion between integers in general registers and floating-point numbers: `fp-add`.
+    Convert,
+    /// Moves between general and vector registers: `vector-move`.
+    Cross,
+    /// Packed multiplication of integers, but for `wide-vector-multiply`: `vector`.
+    VectorMultiply,
+    /// Packed multiplication of integers of 32 bits or more into integers of the same length:
+    /// `vector`.
+    WideVectorMultiply,
+    /// Square roots: `fp-divide`.
+    SquareRoot,
     /// Data of stores.
     StoreData,
     /// Data of loads of floating-point and vector registers.
@@ -52,7 +75,7 @@ pub enum WorkKind {
 
 impl WorkKind {
     /// Number of kinds of work.
-    pub const COUNT: usize = 16;
+    pub const COUNT: usize = 25;
     /// Every work, in the order of [`WorkKind::index`].
     pub const ALL: [Self; Self::COUNT] = [
         Self::Integer,
@@ -68,6 +91,15 @@ impl WorkKind {
         Self::Vector,
         Self::VectorMove,
         Self::Other,
+        Self::Count,
+        Self::Address,
+        Self::DoubleShift,
+        Self::WideDivide,
+        Self::Convert,
+        Self::Cross,
+        Self::VectorMultiply,
+        Self::WideVectorMultiply,
+        Self::SquareRoot,
         Self::StoreData,
         Self::VectorLoad,
         Self::VectorStore,
@@ -76,6 +108,19 @@ impl WorkKind {
     /// Position in [`WorkKind::ALL`].
     pub const fn index(self) -> usize {
         self as usize
+    }
+
+    /// The work as which it is executed where a core does not distinguish it.
+    pub const fn usual(self) -> Self {
+        match self {
+            Self::Count | Self::Address | Self::DoubleShift => Self::Integer,
+            Self::WideDivide => Self::Divide,
+            Self::Convert => Self::FpAdd,
+            Self::Cross => Self::VectorMove,
+            Self::VectorMultiply | Self::WideVectorMultiply => Self::Vector,
+            Self::SquareRoot => Self::FpDivide,
+            usual => usual,
+        }
     }
 }
 
@@ -213,6 +258,64 @@ pub struct OpCacheSpec {
     pub sharing: BufferSharing,
 }
 
+/// Pair of operations in a row that take one slot of fetch, dispatch and commit, one operation of
+/// the cache of decoded instructions, and one entry of the reorder buffer.
+///
+/// A load and its computation, or a computation and its store, are executed as two; a computation
+/// and the branch on it are executed as one branch.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum FusedPair {
+    /// A load from an address without an index, and its computation; not a constant operand next to
+    /// an address relative to the instruction.
+    Operand,
+    /// A load from an address with an index, and a computation of two operands that updates one.
+    IndexedUpdate,
+    /// A load from an address with an index, and any other computation.
+    Indexed,
+    /// A computation and the store of its result by the same instruction.
+    Result,
+    /// A comparison of registers and constants, and a branch on an order or on equality.
+    Compare,
+    /// A test of registers and constants, and any branch on a condition.
+    Test,
+    /// A conjunction of registers and constants, and any branch on a condition.
+    And,
+    /// An addition or subtraction, and a branch on an order or on equality.
+    Add,
+    /// An increment or decrement, and a branch on equality or the order of signed numbers.
+    Increment,
+    /// A disjunction, and any branch on a condition.
+    Logic,
+    /// A comparison, test, conjunction, addition or subtraction of a register with an operand in
+    /// memory, and a branch on an order or on equality.
+    Memory,
+}
+
+impl FusedPair {
+    /// Every pair, in the order of [`FusedPair::index`].
+    pub const ALL: [Self; 11] = [
+        Self::Operand,
+        Self::IndexedUpdate,
+        Self::Indexed,
+        Self::Result,
+        Self::Compare,
+        Self::Test,
+        Self::And,
+        Self::Add,
+        Self::Increment,
+        Self::Logic,
+        Self::Memory,
+    ];
+
+    /// Position in [`FusedPair::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
 /// Front end, which brings operations to dispatch, and commit, which retires them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -246,6 +349,9 @@ pub struct FrontEndSpec {
     /// Cache of decoded instructions; none where it is missing.
     #[serde(default)]
     pub op_cache: Option<OpCacheSpec>,
+    /// Pairs of operations that count as one; none where it is missing.
+    #[serde(default)]
+    pub fusion: Vec<FusedPair>,
 }
 
 /// Owner of an issue port.
@@ -291,7 +397,7 @@ pub struct WorkSpec {
     pub interval_cycles: u32,
 }
 
-/// Latencies by work; of a load, that of the L1D counts.
+/// Times by work; of a load, the latency of the L1D counts.
 pub type WorkTimes = BTreeMap<WorkKind, WorkSpec>;
 
 /// Kinds of branch predictor.

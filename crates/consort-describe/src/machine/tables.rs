@@ -5,8 +5,8 @@
 //! share, not figures of a chip.
 
 use super::detail::{
-    BufferSharing, BufferSpec, DispatchGroupSpec, FetchPolicy, OpCacheSpec, PortScope, PortSpec,
-    QueueSpec, RegistersSpec, WorkKind, WorkSpec,
+    BufferSharing, BufferSpec, DispatchGroupSpec, FetchPolicy, FusedPair, OpCacheSpec, PortScope,
+    PortSpec, QueueSpec, RegistersSpec, WorkKind, WorkSpec,
 };
 use super::{CoreSpec, PipelineSpec, RobSharing, Scope, UnitSpec};
 
@@ -79,6 +79,8 @@ pub struct FrontTables {
     pub issue_delay: u32,
     /// Cache of decoded instructions.
     pub op_cache: Option<OpCacheSpec>,
+    /// True for pairs of operations that count as one, by [`FusedPair::index`].
+    pub fuses: [bool; FusedPair::ALL.len()],
 }
 
 impl CoreTables {
@@ -99,7 +101,7 @@ impl CoreTables {
         };
         Self {
             group: buffers.group,
-            issue: issue(buffers.issue, part(3)),
+            issue: with_usual(issue(buffers.issue, part(3)), |queue| &mut queue.holds),
             load_queue: buffers.load_queue.unwrap_or(part(3)),
             store_queue: buffers.store_queue.unwrap_or(part(4)),
             int_registers: buffers.int_registers.unwrap_or(enough),
@@ -109,7 +111,7 @@ impl CoreTables {
                 .map_or(1.0, |p| f64::from(p) / 100.0),
             balance_misses: buffers.balance_misses,
             halves_from: core.halves_from_ways.unwrap_or(2),
-            ports: ports(core),
+            ports: with_usual(ports(core), |port| &mut port.takes),
             times: times(core),
             front: front(core),
             window: buffers.group.map_or(window, |group| BufferSpec {
@@ -206,6 +208,20 @@ fn issue(queues: Vec<QueueSpec>, one: BufferSpec) -> Vec<QueueSpec> {
     }]
 }
 
+/// The queues or ports with the work added that none of them names and they treat as its usual
+/// work.
+fn with_usual<T>(mut places: Vec<T>, works: fn(&mut T) -> &mut Vec<WorkKind>) -> Vec<T> {
+    for work in WorkKind::ALL {
+        let is_named = places.iter_mut().any(|place| works(place).contains(&work));
+        if !is_named && work != work.usual() {
+            let usual = places.iter_mut().map(works);
+            let usual = usual.filter(|works| works.contains(&work.usual()));
+            usual.for_each(|works| works.push(work));
+        }
+    }
+    places
+}
+
 /// Ports as the file lists them, or one per functional unit.
 fn ports(core: &CoreSpec) -> Vec<PortSpec> {
     if !core.ports.is_empty() {
@@ -249,8 +265,9 @@ fn port(unit: &UnitSpec, takes: Vec<WorkKind>) -> PortSpec {
 
 fn times(core: &CoreSpec) -> [WorkSpec; WorkKind::COUNT] {
     WorkKind::ALL.map(|work| {
-        let said = core.operations.get(&work).copied();
-        said.unwrap_or_else(|| default_time(core, work))
+        let said = |work| core.operations.get(&work).copied();
+        let usual = || said(work.usual()).unwrap_or_else(|| default_time(core, work.usual()));
+        said(work).unwrap_or_else(usual)
     })
 }
 
@@ -306,5 +323,6 @@ fn front(core: &CoreSpec) -> FrontTables {
         refill_cycles,
         issue_delay: delay.unwrap_or(1).clamp(1, refill_cycles),
         op_cache: said.op_cache,
+        fuses: FusedPair::ALL.map(|pair| said.fusion.contains(&pair)),
     }
 }

@@ -103,6 +103,9 @@ pub const MISS_CYCLES: [f64; 2] = [10.0, 40.0];
 pub struct DivisionSpec {
     /// Per instruction.
     pub operations: f64,
+    /// Share of them that are by 64 bits, of integers, or square roots, of floating point, 0 to 1.
+    #[serde(default)]
+    pub slow: f64,
     /// By what share the longest chain in a window of 128 instructions gets longer where there is
     /// one divider that each takes for 4, 8, 16 and 32 cycles.
     pub lengthening: [f64; DIVIDERS.len()],
@@ -111,7 +114,7 @@ pub struct DivisionSpec {
 /// Operations on the chain of instructions that takes longest with the latencies of a usual core,
 /// per instruction of the chain of most instructions: with latencies l, the second is followed at
 /// one instruction per `Σ n·l` cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChainSpec {
     /// Integer, branch, store and everything else that takes a cycle or so.
@@ -123,15 +126,42 @@ pub struct ChainSpec {
     /// Integer multiplications.
     #[serde(default)]
     pub multiply: f64,
-    /// Integer divisions.
+    /// Integer divisions by up to 32 bits.
     #[serde(default)]
     pub divide: f64,
-    /// Floating-point divisions and square roots.
+    /// Floating-point divisions.
     #[serde(default)]
     pub fp_divide: f64,
     /// Moves and integer operations of vector registers.
     #[serde(default)]
     pub vector: f64,
+    /// Population counts, bit scans, gathering and scattering of bits, checksums.
+    #[serde(default)]
+    pub count: f64,
+    /// Address computations of three operands.
+    #[serde(default)]
+    pub address: f64,
+    /// Shifts of two registers together.
+    #[serde(default)]
+    pub double_shift: f64,
+    /// Integer divisions by 64 bits.
+    #[serde(default)]
+    pub wide_divide: f64,
+    /// Conversions between integers in general registers and floating-point numbers.
+    #[serde(default)]
+    pub convert: f64,
+    /// Moves between general and vector registers.
+    #[serde(default)]
+    pub cross: f64,
+    /// Packed multiplications of integers, but for `wide_vector_multiply`.
+    #[serde(default)]
+    pub vector_multiply: f64,
+    /// Packed multiplications of integers of 32 bits or more into integers of the same length.
+    #[serde(default)]
+    pub wide_vector_multiply: f64,
+    /// Square roots.
+    #[serde(default)]
+    pub square_root: f64,
 }
 
 impl IlpSpec {
@@ -200,10 +230,35 @@ impl DivisionSpec {
 }
 
 impl ChainSpec {
-    /// Cycles per instruction with the latencies for which chains are measured: 1, of a load 4, of
-    /// floating point 4, of a multiplication 3, of divisions 24 and 14.
+    /// Number of classes.
+    pub const CLASSES: usize = 16;
+
+    /// Operations by class, with the key of the class and its cycles on the core for which chains
+    /// are measured.
+    pub fn classes(&self) -> [(&'static str, f64, f64); Self::CLASSES] {
+        [
+            ("plain", self.plain, 1.0),
+            ("load", self.load, 4.0),
+            ("fp", self.fp, 4.0),
+            ("multiply", self.multiply, 3.0),
+            ("divide", self.divide, 24.0),
+            ("fp_divide", self.fp_divide, 14.0),
+            ("vector", self.vector, 1.0),
+            ("count", self.count, 3.0),
+            ("address", self.address, 3.0),
+            ("double_shift", self.double_shift, 3.0),
+            ("wide_divide", self.wide_divide, 42.0),
+            ("convert", self.convert, 6.0),
+            ("cross", self.cross, 2.0),
+            ("vector_multiply", self.vector_multiply, 5.0),
+            ("wide_vector_multiply", self.wide_vector_multiply, 10.0),
+            ("square_root", self.square_root, 18.0),
+        ]
+    }
+
+    /// Cycles per instruction with the latencies for which chains are measured.
     pub fn reference_latency(&self) -> f64 {
-        let short = self.plain + self.vector + 4.0 * (self.load + self.fp) + 3.0 * self.multiply;
-        (short + 24.0 * self.divide + 14.0 * self.fp_divide).max(1e-3)
+        let cycles = self.classes().map(|(_, amount, cycles)| amount * cycles);
+        cycles.iter().sum::<f64>().max(1e-3)
     }
 }

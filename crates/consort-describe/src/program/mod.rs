@@ -1,12 +1,14 @@
 //! Program profiles: demands of a program on a chip.
 
 mod branch;
+mod code;
 mod ilp;
 pub mod presets;
 mod spec;
 mod validate;
 
 pub use branch::*;
+pub use code::{CodeSpec, KindsSpec, PairsSpec};
 pub use ilp::{
     ChainSpec, DivisionSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, MISS_CYCLES, NEAR_USES,
 };

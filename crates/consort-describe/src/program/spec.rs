@@ -4,6 +4,7 @@
 //! machine or a co-runner. Every key has its unit in its name.
 
 use super::branch::BranchSpec;
+use super::code::CodeSpec;
 use super::ilp::{
     ChainSpec, FP_SCHEDULER, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, UNEVENNESS, WAITING,
 };
@@ -128,10 +129,8 @@ impl MixSpec {
             plain: 1.0 - self.load - self.fp - self.vector,
             load: self.load,
             fp: self.fp,
-            multiply: 0.0,
-            divide: 0.0,
-            fp_divide: 0.0,
             vector: self.vector,
+            ..ChainSpec::default()
         }
     }
 }
@@ -154,34 +153,6 @@ pub struct StretchSpec {
     /// Share of the operations that are moves between vector registers, a part of `mix.vector`.
     #[serde(default)]
     pub moves: f64,
-}
-
-/// Costs of fetching and dispatching code.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CodeSpec {
-    /// Operations per instruction, at least 1; 1 where it is missing.
-    #[serde(default)]
-    pub operations: Option<f64>,
-    /// Taken branches per instruction, 0 to 1; where it is missing, the traced programs' mean share
-    /// of branches.
-    #[serde(default)]
-    pub taken: Option<f64>,
-    /// Share of the taken branches whose instructions say where to, 0 to 1; where it is missing,
-    /// the traced programs' mean.
-    #[serde(default)]
-    pub direct: Option<f64>,
-    /// Bytes per instruction; 4 where it is missing.
-    #[serde(default)]
-    pub bytes: Option<f64>,
-    /// Share of the lines of code that follow one which was fetched just before, 0 to 1: what
-    /// fetching the next line along saves. Where it is missing, as runs between branches have it.
-    #[serde(default)]
-    pub sequential: Option<f64>,
-    /// Share of loads and stores that are of floating-point or vector registers, 0 to 1; where it
-    /// is missing, the share of such instructions among those that compute.
-    #[serde(default)]
-    pub vector_accesses: Option<f64>,
 }
 
 /// Mean of the 28 traced programs (`traces/`): taken branches per branch.

@@ -65,6 +65,12 @@ fn check_phase(phase: &PhaseSpec, mut at: KeyScope<'_>) {
     at.check_optional("code.direct", code.direct, SHARE);
     at.check_optional("code.sequential", code.sequential, SHARE);
     at.check_optional("code.vector_accesses", code.vector_accesses, SHARE);
+    for (_, key, operations) in code.kinds.works() {
+        at.check_range(&format!("code.kinds.{key}"), operations, (0.0, 16.0));
+    }
+    for (_, key, pairs) in code.pairs.pairs() {
+        at.check_range(&format!("code.pairs.{key}"), pairs, SHARE);
+    }
     if let Some(stretches) = &phase.stretches {
         check_stretches(stretches, &mut at);
     }
@@ -155,15 +161,7 @@ fn check_ilp(ilp: &IlpSpec, mut at: KeyScope<'_>) {
     }
     if let Some(chain) = &ilp.chain {
         let mut at = at.child("chain");
-        for (part, count) in [
-            ("plain", chain.plain),
-            ("load", chain.load),
-            ("fp", chain.fp),
-            ("multiply", chain.multiply),
-            ("divide", chain.divide),
-            ("fp_divide", chain.fp_divide),
-            ("vector", chain.vector),
-        ] {
+        for (part, count, _) in chain.classes() {
             at.check_range(part, count, (0.0, 100.0));
         }
     }
@@ -172,6 +170,7 @@ fn check_ilp(ilp: &IlpSpec, mut at: KeyScope<'_>) {
 fn check_divisions(divisions: Option<DivisionSpec>, mut at: KeyScope<'_>) {
     let Some(divisions) = divisions else { return };
     at.check_range("operations", divisions.operations, SHARE);
+    at.check_range("slow", divisions.slow, SHARE);
     at.check_points("lengthening", &divisions.lengthening, (0.0, 1000.0));
     let message = "falls; expected a chain that gets no shorter where divisions take longer";
     at.require(divisions.lengthening.is_sorted(), "lengthening", message);

@@ -12,6 +12,7 @@
 //! Registers of x87 are taken by their place in the stack as the instruction names it: pushes
 //! and pops do not rename them. Only x86-64 is cracked.
 
+mod fusion;
 mod kind;
 #[cfg(test)]
 mod tests;
@@ -222,6 +223,7 @@ impl<'a> OperationParts<'a> {
         if let Some(op) = self.ops.first_mut() {
             op.first = true;
         }
+        fusion::mark_pairs(self.raw, self.info.used_memory(), &mut self.ops);
         self.ops
     }
 

@@ -1,5 +1,5 @@
 use super::operations;
-use consort_ops::{BranchKind, Op, OpKind, Register};
+use consort_ops::{BranchKind, Fusion, Op, OpKind, Register};
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
     CodeAssembler, al, byte_ptr, dword_ptr, eax, ecx, k1, qword_ptr, r8, r9, rax, rbp, rbx, rcx,
@@ -12,6 +12,7 @@ const RCX: Register = Register::general(1);
 const RDX: Register = Register::general(2);
 const RBX: Register = Register::general(3);
 const RSP: Register = Register::general(4);
+const RBP: Register = Register::general(5);
 
 const RSI: Register = Register::general(6);
 const RDI: Register = Register::general(7);
@@ -76,7 +77,7 @@ fn arithmetic_reads_and_writes_flags() {
     check!(|a| a.not(rax); Integer [RAX] => [RAX]);
     check!(|a| a.sete(al); Integer [RAX, FLAGS] => [RAX]);
     check!(|a| a.imul_2(rax, rcx); Multiply [RAX, RCX] => [RAX, FLAGS]);
-    check!(|a| a.div(rcx); Divide [RCX, RAX, RDX] => [RAX, RDX]);
+    check!(|a| a.div(rcx); WideDivide [RCX, RAX, RDX] => [RAX, RDX]);
     check!(|a| a.cmove(rax, rcx); Integer [RAX, RCX, FLAGS] => [RAX]);
 }
 
@@ -112,13 +113,69 @@ fn cleared_register_depends_on_nothing() {
 }
 
 #[test]
+fn slow_operations_have_kinds_of_their_own() {
+    check!(|a| a.idiv(ecx); Divide [RCX, RAX, RDX] => [RAX, RDX]);
+    check!(|a| a.idiv(qword_ptr(rsi)); Load [RSI] => [T0]; WideDivide [T0, RAX, RDX] => [RAX, RDX]);
+    check!(|a| a.popcnt(rax, rcx); Count [RCX] => [RAX, FLAGS]);
+    check!(|a| a.lea(rax, qword_ptr(rcx + rdx * 4 + 8)); Address [RCX, RDX] => [RAX]);
+    check!(|a| a.lea(rax, qword_ptr(rbp + rdx)); Address [RBP, RDX] => [RAX]);
+    check!(|a| a.lea(rax, qword_ptr(rdx * 4 + 8)); Integer [RDX] => [RAX]);
+    check!(|a| a.shld(rax, rcx, 3); DoubleShift [RAX, RCX] => [RAX, FLAGS]);
+    check!(|a| a.cvttsd2si(rax, xmm1); Convert [xmm(1)] => [RAX]);
+    check!(|a| a.vcvtsi2sd(xmm0, xmm1, rcx); Convert [xmm(1), RCX] => [xmm(0)]);
+    check!(|a| a.cvtdq2pd(xmm0, xmm1); FpAdd [xmm(1)] => [xmm(0)]);
+    check!(|a| a.movq(rax, xmm1); Cross [xmm(1)] => [RAX]);
+    check!(|a| a.movd(xmm1, ecx); Cross [RCX] => [xmm(1)]);
+    check!(|a| a.pmovmskb(eax, xmm1); Cross [xmm(1)] => [RAX]);
+    check!(|a| a.movq(xmm0, xmm1); VectorMove [xmm(1)] => [xmm(0)]);
+    check!(|a| a.pmulld(xmm0, xmm1); WideVectorMultiply [xmm(0), xmm(1)] => [xmm(0)]);
+    check!(|a| a.pmullw(xmm0, xmm1); VectorMultiply [xmm(0), xmm(1)] => [xmm(0)]);
+    check!(|a| a.sqrtsd(xmm0, xmm1); SquareRoot [xmm(0), xmm(1)] => [xmm(0)]);
+}
+
+#[test]
+fn operations_know_their_parts_in_fused_pairs() {
+    use Fusion::{
+        Add, And, Compare, Increment, Indexed, IndexedUpdate, Memory, None, OnCarry, OnFlag,
+        OnOrder, Operand, Result, Test,
+    };
+    macro_rules! parts {
+        ($assemble:expr; $($part:ident),*) => {
+            let found: Vec<_> = ops($assemble).iter().map(|op| op.fusion).collect();
+            assert_eq!(found, [$($part),*]);
+        };
+    }
+    parts!(|a| a.cmp(rax, rcx); Compare);
+    parts!(|a| a.cmp(rax, 3); Compare);
+    parts!(|a| a.test(eax, eax); Test);
+    parts!(|a| a.and(eax, 3); And);
+    parts!(|a| a.sub(rax, rcx); Add);
+    parts!(|a| a.dec(ecx); Increment);
+    parts!(|a| a.je(0x1010); OnOrder);
+    parts!(|a| a.jae(0x1010); OnCarry);
+    parts!(|a| a.js(0x1010); OnFlag);
+    parts!(|a| a.jmp(0x1010); None);
+    parts!(|a| a.add(rax, qword_ptr(rcx + 8)); Operand, Memory);
+    parts!(|a| a.cmp(qword_ptr(rcx), 3); Operand, None);
+    parts!(|a| a.add(rax, qword_ptr(rcx + rdx)); IndexedUpdate, Memory);
+    parts!(|a| a.cmp(rax, qword_ptr(rcx + rdx)); Indexed, Memory);
+    parts!(|a| a.adc(rax, qword_ptr(rcx + rdx)); Indexed, None);
+    parts!(|a| a.addsd(xmm0, qword_ptr(rcx + rdx)); IndexedUpdate, None);
+    parts!(|a| a.vaddsd(xmm0, xmm1, qword_ptr(rcx + rdx)); Indexed, None);
+    parts!(|a| a.add(qword_ptr(rcx), rax); Operand, None, Result);
+    parts!(|a| a.mov(qword_ptr(rcx), rax); None);
+    parts!(|a| a.mov(rax, qword_ptr(rcx)); None);
+    parts!(CodeAssembler::ret; Operand, None);
+}
+
+#[test]
 fn floating_point_kinds_follow_units() {
     check!(|a| a.mulsd(xmm0, xmm1); FpMultiply [xmm(0), xmm(1)] => [xmm(0)]);
     check!(|a| a.divpd(xmm0, xmm1); FpDivide [xmm(0), xmm(1)] => [xmm(0)]);
-    check!(|a| a.vsqrtsd(xmm0, xmm1, xmm2); FpDivide [xmm(1), xmm(2)] => [xmm(0)]);
+    check!(|a| a.vsqrtsd(xmm0, xmm1, xmm2); SquareRoot [xmm(1), xmm(2)] => [xmm(0)]);
     check!(|a| a.vfmadd231pd(ymm0, ymm1, ymm2); FpFused [xmm(0), xmm(1), xmm(2)] => [xmm(0)]);
     check!(|a| a.ucomisd(xmm0, xmm1); FpAdd [xmm(0), xmm(1)] => [FLAGS]);
-    check!(|a| a.cvttsd2si(rax, xmm1); FpAdd [xmm(1)] => [RAX]);
+    check!(|a| a.cvttsd2si(rax, xmm1); Convert [xmm(1)] => [RAX]);
     check!(|a| a.vaddps(zmm0.k1(), zmm1, zmm2);
         FpAdd [xmm(0), xmm(1), xmm(2), Register::vector(49)] => [xmm(0)]);
 }
@@ -148,10 +205,10 @@ fn integers_in_vectors_are_computed_or_moved() {
     check!(|a| a.paddd(xmm0, xmm1); Vector [xmm(0), xmm(1)] => [xmm(0)]);
     check!(|a| a.pcmpeqb(xmm0, xmm1); Vector [xmm(0), xmm(1)] => [xmm(0)]);
     check!(|a| a.pshufd(xmm0, xmm1, 0); VectorMove [xmm(1)] => [xmm(0)]);
-    check!(|a| a.pmovmskb(eax, xmm1); VectorMove [xmm(1)] => [RAX]);
-    check!(|a| a.movq(xmm0, rax); VectorMove [RAX] => [xmm(0)]);
+    check!(|a| a.pmovmskb(eax, xmm1); Cross [xmm(1)] => [RAX]);
+    check!(|a| a.movq(xmm0, rax); Cross [RAX] => [xmm(0)]);
     check!(|a| a.vpand(ymm0, ymm1, ymm2); VectorMove [xmm(1), xmm(2)] => [xmm(0)]);
-    check!(|a| a.kmovw(eax, k1); VectorMove [Register::vector(49)] => [RAX]);
+    check!(|a| a.kmovw(eax, k1); Cross [Register::vector(49)] => [RAX]);
 }
 
 #[test]

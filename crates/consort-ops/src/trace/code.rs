@@ -2,7 +2,7 @@
 
 use super::Damage;
 use super::bytes::{ByteReader, put_number, put_signed};
-use crate::{Access, Branch, BranchKind, Op, OpKind, Register};
+use crate::{Access, Branch, BranchKind, Fusion, Op, OpKind, Register};
 
 const TURNS: [BranchKind; 6] = [
     BranchKind::Conditional,
@@ -17,6 +17,8 @@ const FIRST: u8 = 1;
 const HAS_DATA: u8 = 2;
 const IS_VECTOR: u8 = 4;
 const HAS_BRANCH: u8 = 8;
+/// From layout 2 on.
+const HAS_FUSION: u8 = 16;
 
 /// Operations, and blocks as lists of their numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -93,7 +95,8 @@ fn put_op(out: &mut Vec<u8>, op: &Op) {
         flag(op.first, FIRST)
             | flag(op.data.is_some(), HAS_DATA)
             | flag(op.data.is_some_and(|data| data.is_vector), IS_VECTOR)
-            | flag(op.branch.is_some(), HAS_BRANCH),
+            | flag(op.branch.is_some(), HAS_BRANCH)
+            | flag(op.fusion != Fusion::None, HAS_FUSION),
     );
     put_registers(out, &op.sources);
     put_registers(out, &op.targets);
@@ -102,6 +105,9 @@ fn put_op(out: &mut Vec<u8>, op: &Op) {
     }
     if let Some(branch) = op.branch {
         out.push(branch.turn as u8);
+    }
+    if op.fusion != Fusion::None {
+        out.push(op.fusion.index() as u8);
     }
 }
 
@@ -122,6 +128,12 @@ fn read_op(reader: &mut ByteReader, address: u64) -> Result<Op, Damage> {
         branch: (flags & HAS_BRANCH != 0)
             .then(|| read_static_branch(reader))
             .transpose()?,
+        fusion: if flags & HAS_FUSION != 0 {
+            let fusion = Fusion::ALL.get(usize::from(reader.read_byte()?));
+            *fusion.ok_or(Damage::Value)?
+        } else {
+            Fusion::None
+        },
     })
 }
 

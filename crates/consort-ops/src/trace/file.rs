@@ -14,7 +14,10 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 
 const MAGIC: &[u8] = b"consort trace\n";
-const VERSION: u8 = 1;
+/// Layout that is written. Layout 1 has fewer kinds of operations and no parts in fused pairs.
+const VERSION: u8 = 2;
+/// Oldest layout that is read.
+const OLDEST: u8 = 1;
 /// Largest section that is read, bytes.
 const MOST_SECTION: u64 = 1 << 30;
 /// Largest file that is read, bytes.
@@ -36,12 +39,13 @@ impl Trace {
             });
         };
         match rest.split_first() {
-            Some((&VERSION, body)) => {
+            Some((OLDEST..=VERSION, body)) => {
                 decode(body).map_err(|reason| TraceError::from_damage(path, reason))
             }
             Some((&found, _)) => Err(TraceError::Version {
                 path: path.to_owned(),
                 found,
+                oldest: OLDEST,
                 known: VERSION,
             }),
             None => Err(TraceError::from_damage(path, Damage::Truncated)),
@@ -54,10 +58,10 @@ impl Trace {
     ///
     /// What is wrong with the bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Damage> {
-        let body = bytes
-            .strip_prefix(MAGIC)
-            .and_then(|rest| rest.strip_prefix(&[VERSION]));
-        decode(body.ok_or(Damage::Value)?)
+        match bytes.strip_prefix(MAGIC).and_then(<[u8]>::split_first) {
+            Some((OLDEST..=VERSION, body)) => decode(body),
+            _ => Err(Damage::Value),
+        }
     }
 
     /// Bytes of the trace as a file has them.

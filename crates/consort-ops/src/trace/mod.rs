@@ -98,13 +98,15 @@ pub enum TraceError {
         path: PathBuf,
     },
     /// The file has a layout that is not known here.
-    #[error("trace {} has layout {found}; this version reads layout {known}", path.display())]
+    #[error("trace {} has layout {found}; this version reads layouts {oldest} to {known}", path.display())]
     Version {
         /// The file.
         path: PathBuf,
         /// The file's layout.
         found: u8,
-        /// The layout that is read.
+        /// The oldest layout that is read.
+        oldest: u8,
+        /// The newest layout that is read.
         known: u8,
     },
     /// The file is not as it was written.

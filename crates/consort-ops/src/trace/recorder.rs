@@ -151,5 +151,6 @@ fn key(op: &Op) -> OpShapeKey {
         [key[16], key[17]] = data.bytes.to_le_bytes();
     }
     key[18] = op.branch.map_or(0, |branch| 1 + branch.turn as u8);
+    key[19] = op.fusion.index() as u8;
     key
 }

@@ -1,5 +1,5 @@
 use super::{Damage, Trace, TraceError, TraceInfo, TraceRecorder, TraceSampling};
-use crate::{Access, Branch, BranchKind, Op, OpKind, Register};
+use crate::{Access, Branch, BranchKind, Fusion, Op, OpKind, Register};
 use proptest::prelude::*;
 
 fn register() -> impl Strategy<Value = Option<Register>> {
@@ -37,14 +37,20 @@ fn branch() -> impl Strategy<Value = Option<Branch>> {
 
 fn op() -> impl Strategy<Value = Op> {
     (
-        (0_u64..40, 0_u8..16, any::<bool>(), 0_usize..13),
+        (
+            0_u64..40,
+            0_u8..16,
+            any::<bool>(),
+            0_usize..OpKind::ALL.len(),
+            0_usize..Fusion::ALL.len(),
+        ),
         prop::array::uniform4(register()),
         prop::array::uniform2(register()),
         data(),
         branch(),
     )
         .prop_map(
-            |((address, length, first, kind), sources, targets, data, branch)| Op {
+            |((address, length, first, kind, fusion), sources, targets, data, branch)| Op {
                 address,
                 length,
                 first,
@@ -53,6 +59,7 @@ fn op() -> impl Strategy<Value = Op> {
                 targets,
                 data,
                 branch,
+                fusion: Fusion::ALL[fusion],
             },
         )
 }
@@ -152,6 +159,16 @@ fn an_iterator_starts_again_from_the_beginning() {
     assert_eq!(trace.thread_ops(1).next(), None);
 }
 
+/// Layout 1 is layout 2 without the kinds and parts that this loop does not have.
+#[test]
+fn first_layout_is_read() {
+    let mut bytes = record(&array_loop(3)).to_bytes();
+    assert_eq!(bytes[14], 2);
+    bytes[14] = 1;
+    let read = Trace::from_bytes(&bytes).unwrap();
+    assert!(read.ops().eq(array_loop(3).into_iter().map(|(_, op)| op)));
+}
+
 #[test]
 fn errors_name_the_file_and_what_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
@@ -166,7 +183,7 @@ fn errors_name_the_file_and_what_is_wrong() {
     assert!(said(&[&whole[..], b"x"].concat()).contains("something behind its end"));
     let mut newer = whole.clone();
     newer[14] = 9;
-    assert!(said(&newer).contains("has layout 9; this version reads layout 1"));
+    assert!(said(&newer).contains("has layout 9; this version reads layouts 1 to 2"));
     let missing = Trace::open(&folder.path().join("none")).unwrap_err();
     assert!(matches!(missing, TraceError::File { .. }));
     assert_eq!(Trace::from_bytes(b""), Err(Damage::Value));

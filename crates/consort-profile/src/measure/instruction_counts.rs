@@ -1,6 +1,6 @@
 //! Instructions and operations by purpose.
 
-use consort_ops::{Branch, Op, OpKind};
+use consort_ops::{Branch, FusedPair, Fusion, Op, OpKind};
 
 use super::PartialTally;
 
@@ -19,6 +19,10 @@ pub struct InstructionCounts {
     pub taken: u64,
     /// Taken branches whose instructions contain the target.
     pub direct: u64,
+    /// Pairs of operations that a front end can fuse, by [`FusedPair::index`].
+    pub pairs: [u64; FusedPair::ALL.len()],
+    /// Part of the last operation in a pair.
+    last: Fusion,
 }
 
 impl PartialTally for InstructionCounts {
@@ -29,6 +33,7 @@ impl PartialTally for InstructionCounts {
         self.code_bytes.merge(&other.code_bytes, with);
         self.taken.merge(&other.taken, with);
         self.direct.merge(&other.direct, with);
+        self.pairs.merge(&other.pairs, with);
     }
 }
 
@@ -37,6 +42,10 @@ impl InstructionCounts {
     pub fn add_op(&mut self, op: &Op) {
         self.instructions += u64::from(op.first);
         self.operations[op.kind.index()] += 1;
+        if let Some(pair) = FusedPair::find(self.last, op) {
+            self.pairs[pair.index()] += 1;
+        }
+        self.last = op.fusion;
         if let Some(branch) = op.branch {
             self.add_branch(branch);
         }
@@ -49,6 +58,7 @@ impl InstructionCounts {
     /// Adds a block: counts of its operations without the outcome of its branch, and that branch.
     pub fn add_block(&mut self, operations: &Self, branch: Option<Branch>) {
         self.merge(operations, u64::wrapping_add);
+        self.last = operations.last;
         if let Some(branch) = branch {
             self.add_branch(branch);
         }

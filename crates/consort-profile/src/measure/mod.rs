@@ -31,7 +31,7 @@ pub use pipelines::{DIVIDERS, PipelineCounts, Resolution};
 pub use stack::{CAPACITIES, CapacityCounts, LruStack};
 pub use stretches::{StretchCounts, Stretches};
 pub use timing::LatencySchedule;
-pub use timing_counts::{LATENCIES, SchedulerCounts, TimingCounts};
+pub use timing_counts::{SchedulerCounts, TimingCounts};
 
 /// Misses per kilo-instruction below which ratios per miss mean nothing.
 pub const FEW_MPKI: f64 = 0.05;

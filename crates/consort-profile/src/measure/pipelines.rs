@@ -179,7 +179,7 @@ pub type DividerCycles = [[u64; COUNT]; 2];
 /// The divider that a kind of operation uses: 0 for integers, 1 for floating point; `None` if it
 /// does not divide.
 const fn divider_index(kind: OpKind) -> Option<usize> {
-    match kind {
+    match kind.usual() {
         OpKind::Divide => Some(0),
         OpKind::FpDivide => Some(1),
         _ => None,

@@ -113,10 +113,8 @@ fn stretch_kind(mix: &InstructionCounts) -> usize {
 }
 
 fn computing_kind(mix: &InstructionCounts) -> usize {
-    let vector =
-        |kind: OpKind| kind.is_floating() || matches!(kind, OpKind::Vector | OpKind::VectorMove);
     let multiplies = mix.share(|kind| kind == OpKind::Multiply) >= MULTIPLYING;
-    match level(&COMPUTING, mix.share(vector)) {
+    match level(&COMPUTING, mix.share(OpKind::is_vector_side)) {
         0 if multiplies => COMPUTING.len() + 1,
         level => level,
     }

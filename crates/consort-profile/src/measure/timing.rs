@@ -1,6 +1,7 @@
 //! Effect of latencies on the data flow: the longest chain, and the time until branches resolve.
 //!
-//! Schedules of one window of 128 instructions, with the latencies of [`LATENCIES`]:
+//! Schedules of one window of 128 instructions, with the latencies of
+//! [`LatencyClass::reference_cycles`]:
 //!
 //! - without limits of width: the operations on its longest chain by class, so that the chain's
 //!   length follows for a core of other latencies; and, of the time that instructions are in the
@@ -8,13 +9,13 @@
 //! - the same with one divider, see [`super::pipelines`];
 //! - pipelines that stop behind mispredicted branches, see [`super::pipelines`].
 
-use consort_ops::{Op, OpKind, Register};
+use consort_ops::{LatencyClass, Op, OpKind, Register};
 
 use super::branches::SCHEMES;
 use super::pipelines::{DividerCycles, Dividers, raise_cycles};
 use super::pipelines::{PerPipeline, Pipelines, UNINTERRUPTED};
 use super::recent_values::{RecentValues, pieces};
-use super::timing_counts::{ChainOps, LATENCIES, TimingCounts};
+use super::timing_counts::{ChainOps, TimingCounts};
 
 const WINDOW: usize = 128;
 
@@ -85,31 +86,10 @@ impl ScheduledValue {
     }
 }
 
-const fn latency_class(kind: OpKind) -> usize {
-    match kind {
-        OpKind::Load => 1,
-        OpKind::FpAdd | OpKind::FpMultiply | OpKind::FpFused => 2,
-        OpKind::Multiply => 3,
-        OpKind::Divide => 4,
-        OpKind::FpDivide => 5,
-        OpKind::Vector | OpKind::VectorMove => 6,
-        _ => 0,
-    }
-}
-
 /// True if an operation waits in the floating-point scheduler of a core that has one.
 fn passes_fp_scheduler(op: &Op) -> bool {
     let accesses_vector = op.data.is_some_and(|access| access.is_vector);
-    let computes = matches!(
-        op.kind,
-        OpKind::FpAdd
-            | OpKind::FpMultiply
-            | OpKind::FpFused
-            | OpKind::FpDivide
-            | OpKind::Vector
-            | OpKind::VectorMove
-    );
-    computes || accesses_vector
+    op.kind.is_vector_side() || accesses_vector
 }
 
 impl LatencySchedule {
@@ -169,15 +149,14 @@ impl LatencySchedule {
         start: ScheduledValue,
         is_mispredicted: [bool; SCHEMES.len()],
     ) -> ScheduledValue {
-        let class = latency_class(op.kind);
+        let class = LatencyClass::from_kind(op.kind);
+        let latency = class.reference_cycles();
         let mut done = start;
-        done.chain += LATENCIES[class];
-        done.path[class] += 1;
-        done.divided = self
-            .dividers
-            .schedule_op(op.kind, start.divided, LATENCIES[class]);
+        done.chain += latency;
+        done.path[class.index()] += 1;
+        done.divided = self.dividers.schedule_op(op.kind, start.divided, latency);
         self.pipelines
-            .execute(op, LATENCIES[class], self.counted, &mut done.time);
+            .execute(op, latency, self.counted, &mut done.time);
         if is_mispredicted.contains(&true) {
             self.pipelines
                 .interrupt(is_mispredicted, &done.time, self.counted);

@@ -1,17 +1,13 @@
 //! Counts of the schedules with latencies, and the figures that follow from them.
 
+use consort_ops::LatencyClass;
+
 use super::pipelines::{DIVIDERS, DividerCycles};
 use super::pipelines::{MISS_CYCLES, PACES, PipelineCounts, UNINTERRUPTED_WIDTH};
 use super::{FEW_MPKI, PartialTally};
 
-/// Classes of operations on a chain.
-pub const CLASSES: usize = 7;
-/// Cycles of an operation of each class: plain, load, floating point, multiplication, division,
-/// floating-point division, vector (L1 hits; about those of Skylake in Fog's instruction tables).
-pub const LATENCIES: [u64; CLASSES] = [1, 4, 4, 3, 24, 14, 1];
-
-/// Operations on a chain, by class.
-pub(super) type ChainOps = [u64; CLASSES];
+/// Operations on a chain, by [`LatencyClass::index`].
+pub(super) type ChainOps = [u64; LatencyClass::COUNT];
 
 /// Operations on the longest chain, and the resolution of mispredicted branches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -105,21 +105,25 @@ impl ReferenceCore<'_> {
     pub(super) fn commit(&mut self) -> bool {
         let mut left = self.tables.front.commit_width;
         let count = self.contexts.len();
+        let in_groups = self.tables.group.is_some();
+        let mut any = false;
         for i in 0..count {
             let at = (self.cycle as usize + i) % count;
-            while left > 0 && self.contexts[at].can_commit(self.tables.group.is_some()) {
-                self.commit_one(at);
-                left -= 1;
+            while left > 0 && self.contexts[at].can_commit(in_groups) {
+                left -= u32::from(self.commit_one(at));
+                any = true;
             }
         }
-        left < self.tables.front.commit_width
+        any
     }
 
-    fn commit_one(&mut self, at: usize) {
+    /// Commits the oldest operation of a thread. Returns true unless the next one shares its slot.
+    fn commit_one(&mut self, at: usize) -> bool {
+        let in_groups = self.tables.group.is_some();
         let context = &mut self.contexts[at];
         let seq = context.oldest;
         let Some(flying) = context.flying.pop_front() else {
-            return;
+            return true;
         };
         context.oldest += 1;
         let op = flying.op;
@@ -133,8 +137,8 @@ impl ReferenceCore<'_> {
             _ => {}
         }
         let total = &mut context.account.total;
-        total.operations += 1;
-        total.instructions += u64::from(op.first);
+        total.operations += 1 + u64::from(flying.is_two);
+        total.instructions += u64::from(op.first) + u64::from(flying.is_two);
         total.branches += u64::from(op.branch.is_some());
         total.branch_misses += u64::from(flying.mispredicted);
         total.forwarded += u64::from(flying.forwarded.is_some());
@@ -146,6 +150,7 @@ impl ReferenceCore<'_> {
             Some(false) => self.pools.int.give(at),
             None => {}
         }
+        in_groups || flying.ends_group
     }
 
     /// Sends one committed store per thread on its way, and removes written stores.

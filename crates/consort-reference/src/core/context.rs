@@ -16,6 +16,8 @@ pub(crate) struct ThreadContext<'a> {
     pub(crate) feed: OpFeed<'a>,
     pub(crate) fetch: FetchState,
     pub(crate) history: BranchHistory,
+    /// True if the next operation to fetch is fused with the one before it.
+    pub(crate) joins_next: bool,
     /// Operations that were fetched, each with the cycle from which it can be dispatched.
     pub(crate) fetched: VecDeque<FetchedOp>,
     /// Operations in flight in program order; the first has the number `oldest`.
@@ -96,6 +98,18 @@ pub(crate) struct FetchedOp {
     pub(crate) op: Op,
     pub(crate) ready: u64,
     pub(crate) mispredicted: bool,
+    pub(crate) fused: FusedWith,
+}
+
+/// Neighbours with which an operation is fused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FusedWith {
+    /// True if it shares slots and window entry with the operation before it.
+    pub(crate) before: bool,
+    /// True if the operation after it shares its own.
+    pub(crate) after: bool,
+    /// True if it is a computation and the branch on it.
+    pub(crate) branch: bool,
 }
 
 /// Progress of an operation.
@@ -134,8 +148,10 @@ pub(crate) struct InFlightOp {
     pub(crate) forwarded: Option<u32>,
     pub(crate) mispredicted: bool,
     /// True for the last operation of a group, with which the group's entry of the window is given
-    /// back; true for all where none are grouped.
+    /// back; where none are grouped, true but for the first of two that share an entry.
     pub(crate) ends_group: bool,
+    /// True for a computation and the branch on it, two instructions.
+    pub(crate) is_two: bool,
     /// Cycles that the thread stood still for this one, the oldest, until its cause is known.
     pub(crate) stalled: f64,
 }
@@ -151,8 +167,8 @@ pub(crate) struct WrongPathOp {
     pub(crate) queues: [Option<u8>; 2],
     /// Cycle in which it is issued.
     pub(crate) issued: u64,
-    /// True for the operation with which its entry of the window is given back.
-    pub(crate) ends_group: bool,
+    /// True if it has an entry of the window, for its group if there are groups.
+    pub(crate) has_entry: bool,
 }
 
 /// A store from dispatch until it is written.
@@ -194,6 +210,7 @@ impl<'a> ThreadContext<'a> {
             feed,
             fetch: FetchState::default(),
             history,
+            joins_next: false,
             fetched: VecDeque::new(),
             flying: VecDeque::new(),
             oldest: 0,

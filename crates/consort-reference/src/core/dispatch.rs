@@ -2,7 +2,7 @@
 
 use super::buffers::Buffer;
 use super::context::{
-    DispatchStop, InFlightOp, InFlightStore, OpProgress, ThreadContext, WrongPathOp,
+    DispatchStop, FetchedOp, InFlightOp, InFlightStore, OpProgress, ThreadContext, WrongPathOp,
 };
 use super::{ReferenceCore, ports::Works};
 use crate::memory::DataOrigin;
@@ -67,7 +67,7 @@ impl ReferenceCore<'_> {
         if used > 0 {
             self.contexts[at].last_dispatch = self.cycle;
         }
-        used > 0
+        used > 0 || group.joined > 0
     }
 
     /// Charges a thread's slots of a cycle: used ones and lost ones.
@@ -120,8 +120,11 @@ impl ReferenceCore<'_> {
     /// Has the first operations in line give their entries back.
     fn give_back(&mut self, at: usize, places: &[[Option<u8>; 2]]) {
         for (i, &queues) in places.iter().enumerate() {
-            let op = self.contexts[at].fetched[i].op;
+            let FetchedOp { op, fused, .. } = self.contexts[at].fetched[i];
             self.release_entries(at, &op, queues);
+            if self.tables.group.is_none() && !fused.before {
+                self.pools.window.give(at);
+            }
         }
     }
 
@@ -132,19 +135,33 @@ impl ReferenceCore<'_> {
         group: &mut DispatchGroup,
         behind: usize,
     ) -> Result<[Option<u8>; 2], DispatchStop> {
-        if !group.takes_more() {
+        let next = self.contexts[at].fetched.get(behind).copied();
+        let joins = next.is_some_and(|next| next.fused.before) && !group.in_groups;
+        if !joins && !group.takes_more() {
             return Err(DispatchStop::Cause(SlotCause::Base));
         }
-        let next = self.contexts[at].fetched.get(behind).copied();
         let Some(next) = next.filter(|next| next.ready <= self.cycle) else {
             return Err(DispatchStop::Cause(self.starvation_cause(at)));
         };
-        if !group.takes(&next.op) {
+        if !joins && !group.takes(&next.op) {
             return Err(DispatchStop::Cause(SlotCause::Base));
         }
+        if behind == 0
+            && let Some(buffer) = self.buffer_held_too_much(at)
+        {
+            return Err(self.note_full_buffer(at, buffer));
+        }
         let works = self.ports.works(&next.op);
-        let queues = self.find_room(at, &next.op, works, group)?;
-        group.add(&next.op);
+        let needs_entry = !joins && (!group.in_groups || group.ops == 0);
+        let queues = self.find_room(at, &next.op, works, needs_entry)?;
+        if joins {
+            group.joined += 1;
+        } else {
+            group.add(&next.op);
+            if !group.in_groups {
+                self.pools.window.take(at);
+            }
+        }
         self.take_entries(at, &next.op, queues);
         Ok(queues)
     }
@@ -155,15 +172,9 @@ impl ReferenceCore<'_> {
         at: usize,
         op: &Op,
         works: Works,
-        group: &DispatchGroup,
+        needs_entry: bool,
     ) -> Result<[Option<u8>; 2], DispatchStop> {
         let full = |core: &mut Self, buffer| Err(core.note_full_buffer(at, buffer));
-        let needs_entry = !group.in_groups || group.ops == 0;
-        if group.ops == 0
-            && let Some(buffer) = self.buffer_held_too_much(at)
-        {
-            return full(self, buffer);
-        }
         if needs_entry && !self.pools.window.has_room(at) {
             return full(self, Buffer::Window);
         }
@@ -254,11 +265,12 @@ impl ReferenceCore<'_> {
     fn enter_next(&mut self, at: usize, queues: [Option<u8>; 2]) {
         if let Some(next) = self.contexts[at].fetched.pop_front() {
             let works = self.ports.works(&next.op);
-            self.enter(at, &next.op, works, queues, next.mispredicted);
+            self.enter(at, &next, works, queues);
         }
     }
 
-    fn enter(&mut self, at: usize, op: &Op, works: Works, queues: [Option<u8>; 2], wrong: bool) {
+    fn enter(&mut self, at: usize, next: &FetchedOp, works: Works, queues: [Option<u8>; 2]) {
+        let op = &next.op;
         let context = &mut self.contexts[at];
         let seq = context.next_number();
         let forwarded = context.forwarding_store(op);
@@ -289,8 +301,9 @@ impl ReferenceCore<'_> {
             origin: DataOrigin::L1,
             queues,
             forwarded: forwarded.map(|(_, more)| more),
-            mispredicted: wrong,
-            ends_group: self.tables.group.is_none(),
+            mispredicted: next.mispredicted,
+            ends_group: self.tables.group.is_none() && !next.fused.after,
+            is_two: next.fused.branch,
             stalled: 0.0,
         });
         if missing == 0 {
@@ -298,11 +311,8 @@ impl ReferenceCore<'_> {
         }
     }
 
-    /// Takes entries of all buffers but the group table.
+    /// Takes entries of all buffers but the window.
     fn take_entries(&mut self, at: usize, op: &Op, queues: [Option<u8>; 2]) {
-        if self.tables.group.is_none() {
-            self.pools.window.take(at);
-        }
         match op.kind {
             OpKind::Load => self.pools.loads.take(at),
             OpKind::Store => self.pools.stores.take(at),
@@ -320,9 +330,6 @@ impl ReferenceCore<'_> {
 
     /// Gives back what [`ReferenceCore::take_entries`] took.
     fn release_entries(&mut self, at: usize, op: &Op, queues: [Option<u8>; 2]) {
-        if self.tables.group.is_none() {
-            self.pools.window.give(at);
-        }
         match op.kind {
             OpKind::Load => self.pools.loads.give(at),
             OpKind::Store => self.pools.stores.give(at),
@@ -361,17 +368,17 @@ impl ReferenceCore<'_> {
             return 0;
         }
         let full = self.contexts[at].account.full;
-        while group.takes_more() {
+        while group.takes_more() && self.buffer_held_too_much(at).is_none() {
             let next = self.contexts[at].fetch.wrong_ops as usize % recent;
             let (op, waited) = self.contexts[at].recent[next];
             let works = self.ports.works(&op);
-            let Ok(queues) = self.find_room(at, &op, works, &group) else {
+            let has_entry = !group.in_groups || group.ops == 0;
+            let Ok(queues) = self.find_room(at, &op, works, has_entry) else {
                 break;
             };
-            if group.in_groups && group.ops == 0 {
+            if has_entry {
                 self.pools.window.take(at);
             }
-            let ends_group = !group.in_groups || group.ops == 0;
             group.add(&op);
             self.take_entries(at, &op, queues);
             let context = &mut self.contexts[at];
@@ -380,7 +387,7 @@ impl ReferenceCore<'_> {
                 op,
                 queues,
                 issued: self.cycle + waited,
-                ends_group,
+                has_entry,
             });
         }
         // Buffers that stop a wrong path cost the thread nothing.
@@ -405,7 +412,7 @@ impl ReferenceCore<'_> {
     pub(super) fn end_wrong_path(&mut self, at: usize) {
         for wrong in std::mem::take(&mut self.contexts[at].wrong_path) {
             self.release_entries(at, &wrong.op, wrong.queues);
-            if self.tables.group.is_some() && wrong.ends_group {
+            if wrong.has_entry {
                 self.pools.window.give(at);
             }
         }
@@ -471,6 +478,8 @@ struct DispatchGroup {
     in_groups: bool,
     most: u32,
     ops: u32,
+    /// Operations that share the slot of the one before them.
+    joined: u32,
     plain: u32,
     branches: u32,
     plain_slots: u32,
@@ -488,6 +497,7 @@ impl DispatchGroup {
             in_groups: group.is_some(),
             most,
             ops: 0,
+            joined: 0,
             plain: 0,
             branches: 0,
             plain_slots: if group.is_some() {

@@ -1,10 +1,10 @@
 //! Fetch: which thread, how much, and where prediction leads it.
 
 use super::ReferenceCore;
-use super::context::{FetchedOp, ThreadContext};
+use super::context::{FetchedOp, FusedWith, ThreadContext};
 use crate::memory::MemoryHierarchy;
-use consort_ops::Op;
 use consort_ops::predictor::BranchPrediction;
+use consort_ops::{FusedPair, Op};
 use consort_sim::machine::detail::FetchPolicy;
 
 /// Code that a line of decoded operations covers, bytes.
@@ -79,17 +79,57 @@ impl ReferenceCore<'_> {
             let Some(op) = self.contexts[at].feed.peek().copied() else {
                 break;
             };
-            if turn.ops == 0 || !self.fetch_code(at, &op, &mut turn, memory) {
+            let joins = self.contexts[at].joins_next;
+            if (turn.ops == 0 && !joins) || !self.fetch_code(at, &op, &mut turn, memory) {
                 break;
             }
-            turn.ops -= 1;
-            self.contexts[at].feed.advance();
+            turn.ops -= u32::from(!joins);
+            let (op, fused) = self.take_op(at, op);
             any = true;
-            if !self.enqueue_op(at, op) {
+            if !self.enqueue_op(at, op, fused) {
                 break;
             }
         }
         any
+    }
+
+    /// Takes an operation from the feed, with a branch that is fused with it.
+    fn take_op(&mut self, at: usize, op: Op) -> (Op, FusedWith) {
+        let fuses = self.tables.front.fuses;
+        let context = &mut self.contexts[at];
+        context.feed.advance();
+        let find = |op: &Op, next: Option<&Op>| {
+            let pair = next.and_then(|next| FusedPair::find(op.fusion, next));
+            pair.filter(|pair| fuses[pair.index()])
+        };
+        let before = std::mem::take(&mut context.joins_next);
+        match find(&op, context.feed.peek()) {
+            Some(pair) if pair.is_executed_as_one() => {
+                let branch = context.feed.peek().copied().unwrap_or(op);
+                context.feed.advance();
+                let joined = Op {
+                    first: op.first,
+                    sources: op.sources,
+                    targets: op.targets,
+                    ..branch
+                };
+                let fused = FusedWith {
+                    before,
+                    after: false,
+                    branch: true,
+                };
+                (joined, fused)
+            }
+            pair => {
+                context.joins_next = pair.is_some();
+                let fused = FusedWith {
+                    before,
+                    after: pair.is_some(),
+                    branch: false,
+                };
+                (op, fused)
+            }
+        }
     }
 
     /// True if an operation's code is there in this turn.
@@ -154,7 +194,7 @@ impl ReferenceCore<'_> {
     }
 
     /// Queues an operation for dispatch. Returns true if fetch continues behind it in this cycle.
-    fn enqueue_op(&mut self, at: usize, op: Op) -> bool {
+    fn enqueue_op(&mut self, at: usize, op: Op, fused: FusedWith) -> bool {
         let now = self.cycle;
         let front = &self.tables.front;
         let depth = u64::from(front.refill_cycles - front.issue_delay).max(1);
@@ -169,6 +209,7 @@ impl ReferenceCore<'_> {
             op,
             ready: now + depth,
             mispredicted: prediction == BranchPrediction::Wrong,
+            fused,
         });
         match prediction {
             BranchPrediction::Wrong => context.fetch.wrong_since = Some(now),

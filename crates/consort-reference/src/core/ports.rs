@@ -15,14 +15,14 @@ pub(crate) struct Ports {
     per_port: [f32; WorkKind::COUNT],
     times: [WorkSpec; WorkKind::COUNT],
     /// Bits of all work that some port takes.
-    taken: u16,
+    taken: u32,
     /// Bits of all work that some port takes or some queue holds.
-    named: u16,
+    named: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Port {
-    takes: u16,
+    takes: u32,
     owner: PortOwner,
     free: u64,
     /// Until when the divider behind it is taken; other operations pass it (uops.info counts it as a
@@ -31,7 +31,10 @@ struct Port {
 }
 
 /// Works that take a divider.
-const DIVISIONS: u16 = 1 << WorkKind::Divide.index() | 1 << WorkKind::FpDivide.index();
+const DIVISIONS: u32 = 1 << WorkKind::Divide.index()
+    | 1 << WorkKind::WideDivide.index()
+    | 1 << WorkKind::FpDivide.index()
+    | 1 << WorkKind::SquareRoot.index();
 
 #[derive(Clone, Copy, Debug)]
 enum PortOwner {
@@ -44,9 +47,9 @@ enum PortOwner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Works {
     /// Work of the operation itself.
-    pub(crate) first: u16,
+    pub(crate) first: u32,
     /// Work that it takes in addition; 0 for none.
-    pub(crate) second: u16,
+    pub(crate) second: u32,
 }
 
 impl Works {
@@ -59,11 +62,11 @@ impl Works {
     }
 }
 
-fn bit(work: WorkKind) -> u16 {
+fn bit(work: WorkKind) -> u32 {
     1 << work.index()
 }
 
-fn bits(works: &[WorkKind]) -> u16 {
+fn bits(works: &[WorkKind]) -> u32 {
     works.iter().fold(0, |bits, work| bits | bit(*work))
 }
 
@@ -109,7 +112,7 @@ impl Ports {
 
     /// Works of an operation here.
     pub(crate) fn works(&self, op: &Op) -> Works {
-        let first = 1u16 << op.kind.index();
+        let first = 1u32 << op.kind.index();
         let vector = op.data.is_some_and(|data| data.is_vector);
         let named = |work: WorkKind| {
             if self.named & bit(work) != 0 {
@@ -160,7 +163,7 @@ impl Ports {
 
     /// Cycles from issue to the result of a work.
     pub(crate) fn latency(&self, works: Works) -> u64 {
-        let latency = |bits: u16| match bits {
+        let latency = |bits: u32| match bits {
             0 => 0,
             _ => u64::from(
                 self.times[bits.trailing_zeros() as usize]
@@ -174,7 +177,7 @@ impl Ports {
 
     /// The free port for some work that the fewest other operations wait for; `usize::MAX` where none
     /// is needed.
-    fn find(&self, work: u16, thread: usize, cycle: u64, but: usize) -> Option<usize> {
+    fn find(&self, work: u32, thread: usize, cycle: u64, but: usize) -> Option<usize> {
         if work & self.taken == 0 {
             return Some(usize::MAX);
         }
@@ -206,7 +209,7 @@ impl Ports {
         its.map(of_thread).sum()
     }
 
-    fn occupy(&mut self, at: usize, work: u16, cycle: u64) {
+    fn occupy(&mut self, at: usize, work: u32, cycle: u64) {
         if let Some(port) = self.ports.get_mut(at) {
             let interval = self.times[work.trailing_zeros() as usize].interval_cycles;
             let taken = cycle + u64::from(interval.max(1));

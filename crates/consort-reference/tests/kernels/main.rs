@@ -2,6 +2,8 @@
 
 mod alone;
 mod caches;
+mod classes;
+mod fusion;
 mod laws;
 mod machine;
 mod multi2sim;

@@ -1,6 +1,6 @@
 //! Kernels as lists of operations, four bytes each, that start again at their end.
 
-use consort_ops::{Access, Branch, BranchKind, Op, OpKind, Register};
+use consort_ops::{Access, Branch, BranchKind, Fusion, Op, OpKind, Register};
 
 const CODE: u64 = 0x40_0000;
 const DATA: u64 = 0x1000_0000;
@@ -169,4 +169,93 @@ pub fn long_code(kib: u64) -> Vec<Op> {
     (0..ops as usize)
         .map(|i| Op::new(OpKind::Integer, at(i)))
         .collect()
+}
+
+/// An operation that updates general register `number`.
+fn update(number: u8, fusion: Fusion) -> Op {
+    let mut op = Op::new(OpKind::Integer, 0);
+    op.sources[0] = Some(Register::general(number));
+    op.targets = [Some(Register::general(number)), Some(Register::FLAGS)];
+    op.fusion = fusion;
+    op
+}
+
+/// A load from the stack and its addition to a register: one instruction.
+fn load_addition(number: u8) -> [Op; 2] {
+    let mut load = read(Op::new(OpKind::Load, 0), DATA + u64::from(number) * 8);
+    load.targets[0] = Some(Register::temporary(0));
+    load.fusion = Fusion::Operand;
+    let mut add = update(number, Fusion::Memory);
+    add.sources[1] = Some(Register::temporary(0));
+    add.first = false;
+    [load, add]
+}
+
+/// A branch on the flags.
+fn branch_on_flags(taken: bool) -> Op {
+    let mut branch = Op::new(OpKind::Branch, 0);
+    branch.sources[0] = Some(Register::FLAGS);
+    branch.branch = Some(Branch {
+        turn: BranchKind::Conditional,
+        taken,
+        target: CODE,
+    });
+    branch.fusion = Fusion::OnOrder;
+    branch
+}
+
+/// The operations of rounds in a loop that counts down: `dec` and `jnz`. Instructions are four
+/// bytes long.
+fn in_loop(rounds: usize, round: impl Fn() -> Vec<Op>) -> Vec<Op> {
+    let mut ops: Vec<Op> = (0..rounds).flat_map(|_| round()).collect();
+    ops.push(update(15, Fusion::Increment));
+    ops.push(branch_on_flags(true));
+    let mut address = CODE;
+    for (number, op) in ops.iter_mut().enumerate() {
+        address += if op.first && number > 0 { 4 } else { 0 };
+        op.address = address;
+    }
+    ops
+}
+
+/// Rounds of two additions of operands in memory and two of registers.
+pub fn load_additions(rounds: usize) -> Vec<Op> {
+    in_loop(rounds, || {
+        let [one, other] = [0, 1].map(load_addition);
+        let adds = [2, 3].map(|number| update(number, Fusion::Add));
+        [one, other, adds].concat()
+    })
+}
+
+/// Rounds of two comparisons with branches that are never taken, and two additions.
+pub fn fused_branches(rounds: usize) -> Vec<Op> {
+    in_loop(rounds, || {
+        let compare = |fusion| {
+            let mut op = update(4, fusion);
+            op.targets = [Some(Register::FLAGS), None];
+            op
+        };
+        vec![
+            compare(Fusion::Compare),
+            branch_on_flags(false),
+            update(2, Fusion::Add),
+            update(3, Fusion::Add),
+            compare(Fusion::Test),
+            branch_on_flags(false),
+        ]
+    })
+}
+
+/// Floating-point additions of operands in memory that do not depend on each other.
+pub fn slow_additions() -> Vec<Op> {
+    let pair = |i: usize| {
+        let [mut load, mut add] = load_addition(i as u8);
+        (load.address, add.address) = (at(i), at(i));
+        load.targets[0] = Some(Register::temporary(i as u8));
+        add.kind = OpKind::FpAdd;
+        add.sources = [Some(Register::temporary(i as u8)), None, None, None];
+        add.targets = [Some(Register::vector(i as u8)), None];
+        [load, add]
+    };
+    (0..16).flat_map(pair).collect()
 }

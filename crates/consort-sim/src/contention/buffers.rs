@@ -108,7 +108,6 @@ fn buffers(
     on_core: f64,
 ) -> Buffers {
     let tables = &model.tables;
-    let operations = needs.operations;
     let mut all = Buffers::default();
     let balanced = |entries: BufferEntries| BufferEntries {
         most: tables.balance_share,
@@ -116,7 +115,7 @@ fn buffers(
     };
     let per_entry = match tables.group {
         Some(_) => needs.dispatch_turns,
-        None => operations,
+        None => needs.slots,
     };
     let window = BufferEntries::from_spec(&tables.window_in_mode(needs.width));
     all[0] = balanced(window).buffer_use(on_core, per_entry);

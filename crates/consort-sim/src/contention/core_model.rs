@@ -39,6 +39,9 @@ pub(crate) struct CoreModel {
     pub(crate) bubble: f64,
     /// Dividers of integers and of floating point.
     pub(crate) dividers: [Divider; DIVIDER_KINDS],
+    /// Position in [`WORKS`] of the work on whose ports each work is executed, by
+    /// [`WorkKind::index`].
+    pub(crate) executed_as: [usize; WorkKind::COUNT],
 }
 
 /// Kinds of dividers: of integers, of floating point.
@@ -48,7 +51,9 @@ pub(crate) const DIVIDER_KINDS: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Divider {
     /// Cycles that a division takes one.
-    pub(crate) interval: f64,
+    interval: f64,
+    /// The same of a division by 64 bits, or a square root.
+    slow_interval: f64,
     /// As many as there are ports that lead to one.
     pub(crate) ports: PortSet,
 }
@@ -83,10 +88,19 @@ impl CoreModel {
             ports: sets(&tables.ports),
             named: WORKS.map(|work| held(work) || taken(work)),
             intervals: WORKS.map(|work| f64::from(tables.times[work.index()].interval_cycles)),
-            dividers: [WorkKind::Divide, WorkKind::FpDivide].map(|work| Divider {
-                interval: f64::from(tables.times[work.index()].interval_cycles),
-                ports: count_ports(&tables.ports, 0, |port| port.takes.contains(&work)),
+            dividers: [
+                [WorkKind::Divide, WorkKind::WideDivide],
+                [WorkKind::FpDivide, WorkKind::SquareRoot],
+            ]
+            .map(|works| {
+                let interval = |at: usize| tables.times[works[at].index()].interval_cycles;
+                Divider {
+                    interval: f64::from(interval(0)),
+                    slow_interval: f64::from(interval(1)),
+                    ports: count_ports(&tables.ports, 0, |port| port.takes.contains(&works[0])),
+                }
             }),
+            executed_as: WorkKind::ALL.map(|work| executed_as(&tables.ports, work)),
             bubble: f64::from(core.branch_predictor.taken_bubble_cycles.unwrap_or(0)),
             tables,
         }
@@ -105,6 +119,26 @@ impl CoreModel {
         });
         each.fold(0.0, f64::max)
     }
+}
+
+impl Divider {
+    /// Mean cycles that divisions take one if such a share of them is slow.
+    pub(crate) fn mean_interval(&self, slow: f64) -> f64 {
+        self.interval + slow * (self.slow_interval - self.interval)
+    }
+}
+
+/// Position in [`WORKS`] of the work that has the same ports as a work, or else of its usual work:
+/// more kinds of work would make too many sets of ports.
+fn executed_as(ports: &[PortSpec], work: WorkKind) -> usize {
+    let taken = |work: WorkKind| ports.iter().map(move |port| port.takes.contains(&work));
+    let usual = WORKS.iter().position(|&known| known == work.usual());
+    let usual = usual.unwrap_or(0);
+    let like = |known: &WorkKind| taken(*known).eq(taken(work));
+    if like(&WORKS[usual]) {
+        return usual;
+    }
+    WORKS.iter().position(like).unwrap_or(usual)
 }
 
 impl PortSet {
@@ -257,6 +291,17 @@ pub(crate) fn unit_use(core: &CoreSpec, mix: &MixSpec) -> [UnitClassUse; CLASSES
         optional(mix.branch, u.branch.as_ref()),
         optional(mix.vector, u.vector.as_ref()),
     ]
+}
+
+/// Class of the units that execute a work between integer and floating-point arithmetic.
+pub(crate) fn unit_class(core: &CoreSpec, work: WorkKind) -> usize {
+    const INT: usize = 0;
+    const VECTOR: usize = 4;
+    match work.usual() {
+        WorkKind::Integer => INT,
+        WorkKind::Vector | WorkKind::VectorMove if core.units.vector.is_some() => VECTOR,
+        _ => FP,
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! there. Distances from values to their first uses are as measured, else distributed
 //! exponentially.
 
-use super::core_model::{CLASSES, UnitClassUse};
+use super::core_model::{CLASSES, CoreModel, UnitClassUse, unit_class};
 use super::limits::CoreLimits;
 use super::types::Demand;
 use crate::machine::{CoreSpec, PipelineSpec};
@@ -16,6 +16,8 @@ use crate::program::PhaseSpec;
 pub(crate) struct InOrderModel<'a> {
     phase: &'a PhaseSpec,
     units: [UnitClassUse; CLASSES],
+    /// Kinds that the core distinguishes, each with the class of the units that execute it.
+    kinds: [(usize, UnitClassUse); 7],
     load_cycles: f64,
     /// Mean distance from a value to its first use, instructions.
     pub(crate) use_distance: f64,
@@ -32,15 +34,27 @@ pub(crate) struct InOrderModel<'a> {
 impl<'a> InOrderModel<'a> {
     pub(super) fn new(
         demand: &'a Demand,
-        core: &CoreSpec,
-        units: [UnitClassUse; CLASSES],
+        (core, model): (&CoreSpec, &CoreModel),
+        mut units: [UnitClassUse; CLASSES],
         limits: &CoreLimits,
         is_counted: bool,
     ) -> Self {
         let phase = &demand.phase.spec;
+        let kinds = phase.code.kinds.works().map(|(work, _, operations)| {
+            let class = unit_class(core, work);
+            let operations = operations.min(units[class].operations);
+            units[class].operations -= operations;
+            let latency = f64::from(model.tables.times[work.index()].latency_cycles);
+            let unit = UnitClassUse {
+                operations,
+                latency,
+            };
+            (class, unit)
+        });
         let model = Self {
             phase,
             units,
+            kinds,
             load_cycles: core.l1d.latency_cycles,
             use_distance: phase.ilp.use_distance / demand.intensity,
             ports: limits.ports,
@@ -98,7 +112,11 @@ impl<'a> InOrderModel<'a> {
         const LOAD_STORE: usize = 2;
         let ilp = &self.phase.ilp;
         let mut sum = (0.0, 0.0);
-        for (class, (unit, queue)) in self.units.iter().zip(queues).enumerate() {
+        let units = self.units.iter().enumerate();
+        let kinds = self.kinds.iter().map(|(class, unit)| (*class, unit));
+        let used = units.chain(kinds).filter(|(_, unit)| unit.operations > 0.0);
+        for (class, unit) in used {
+            let queue = queues[class];
             let (share, latency, uses) = match class {
                 LOAD_STORE => (self.phase.mix.load, self.load_cycles, &ilp.load_uses),
                 _ => (unit.operations, unit.latency, &ilp.uses),

@@ -90,15 +90,23 @@ pub(crate) struct DependenceChain {
 impl DependenceChain {
     pub(super) fn new(phase: &PhaseSpec, core: &CoreSpec, model: &CoreModel) -> Self {
         let spec = phase.chain();
-        let times = &model.tables.times;
-        let cycles = |work: WorkKind| f64::from(times[work.index()].latency_cycles);
+        let cycles = |work: WorkKind| f64::from(model.tables.times[work.index()].latency_cycles);
         let sum = spec.plain * cycles(WorkKind::Integer)
             + spec.load * core.l1d.latency_cycles
             + spec.fp * 0.5 * (cycles(WorkKind::FpAdd) + cycles(WorkKind::FpMultiply))
             + spec.multiply * cycles(WorkKind::Multiply)
             + spec.divide * cycles(WorkKind::Divide)
             + spec.fp_divide * cycles(WorkKind::FpDivide)
-            + spec.vector * cycles(WorkKind::VectorMove);
+            + spec.vector * cycles(WorkKind::VectorMove)
+            + spec.count * cycles(WorkKind::Count)
+            + spec.address * cycles(WorkKind::Address)
+            + spec.double_shift * cycles(WorkKind::DoubleShift)
+            + spec.wide_divide * cycles(WorkKind::WideDivide)
+            + spec.convert * cycles(WorkKind::Convert)
+            + spec.cross * cycles(WorkKind::Cross)
+            + spec.vector_multiply * cycles(WorkKind::VectorMultiply)
+            + spec.wide_vector_multiply * cycles(WorkKind::WideVectorMultiply)
+            + spec.square_root * cycles(WorkKind::SquareRoot);
         let loads = phase.mix.load;
         Self {
             spec,

@@ -6,11 +6,11 @@
 //! many operations a block holds.
 
 use super::core_model::{CoreModel, WORKS, WorkAmounts};
-use crate::machine::detail::WorkKind;
+use crate::machine::detail::{FusedPair, WorkKind};
 use crate::machine::tables::FrontTables;
 use crate::math::{exp, pow};
 use crate::phase::Phase;
-use crate::program::{PhaseSpec, StretchSpec};
+use crate::program::{MixSpec, PhaseSpec, StretchSpec};
 
 /// Operations per cycle of dispatch in the pipeline in which the resolution of branches is measured.
 const RESOLUTION_WIDTH: f64 = 4.0;
@@ -18,8 +18,11 @@ const RESOLUTION_WIDTH: f64 = 4.0;
 /// Needs of an average instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct InstructionNeeds {
-    /// Operations; each takes a dispatch slot.
+    /// Operations.
     pub(crate) operations: f64,
+    /// Dispatch slots, and entries of a reorder buffer: operations less those that are fused with
+    /// the one before.
+    pub(crate) slots: f64,
     /// Operations that a thread dispatches at most in a cycle.
     pub(crate) width: u32,
     /// Cycles of dispatch, were nothing else in the way: one over the instructions of a group.
@@ -51,14 +54,23 @@ impl StretchNeeds {
         let front = &model.tables.front;
         let mut all: Vec<Self> = Vec::with_capacity(phase.stretches.len());
         let mut before: Option<&StretchSpec> = None;
+        let kinds = DistinguishedKinds::new(model, phase);
+        let fused = FusedOperations::new(model, phase);
         for stretch in &phase.stretches {
             // Stretches that were not measured are alike in pairs, and this costs more than the rest.
             let like = |before: &&StretchSpec| {
-                before.taken == stretch.taken && before.operations == stretch.operations
+                before.taken == stretch.taken
+                    && before.operations == stretch.operations
+                    && fused.slots(before) == fused.slots(stretch)
             };
             let fetch_turns = match (before.filter(like), all.last()) {
                 (Some(_), Some(last)) => last.needs.fetch_turns,
-                _ => fetch_cycles(front, stretch, phase.spec.code_bytes()),
+                _ => fetch_cycles(
+                    front,
+                    stretch.taken,
+                    fused.slots(stretch),
+                    phase.spec.code_bytes(),
+                ),
             };
             all.push(Self {
                 share: stretch.share,
@@ -66,6 +78,7 @@ impl StretchNeeds {
                     model,
                     &phase.spec,
                     stretch,
+                    (&kinds, &fused),
                     (width, fetch_turns),
                 ),
             });
@@ -82,6 +95,7 @@ impl InstructionNeeds {
         for StretchNeeds { share, needs } in stretches {
             mean.width = needs.width;
             mean.operations += share * needs.operations;
+            mean.slots += share * needs.slots;
             mean.dispatch_turns += share * needs.dispatch_turns;
             mean.fetch_turns += share * needs.fetch_turns;
             mean.bubbles += share * needs.bubbles;
@@ -97,7 +111,10 @@ impl InstructionNeeds {
 
     /// Returns the same needs where a thread dispatches so many operations per cycle.
     pub(crate) fn at_width(self, model: &CoreModel, phase: &Phase, width: f64) -> Self {
-        let turns = |stretch: &StretchSpec| stretch.share * dispatch_turns(model, stretch, width);
+        let fused = FusedOperations::new(model, phase);
+        let turns = |stretch: &StretchSpec| {
+            stretch.share * dispatch_turns(model, stretch, fused.slots(stretch), width)
+        };
         Self {
             width: width as u32,
             dispatch_turns: phase.stretches.iter().map(turns).sum(),
@@ -121,6 +138,7 @@ impl InstructionNeeds {
         model: &CoreModel,
         phase: &PhaseSpec,
         stretch: &StretchSpec,
+        (kinds, fused): (&DistinguishedKinds, &FusedOperations),
         (width, fetch_turns): (f64, f64),
     ) -> Self {
         let direct = stretch.taken * phase.direct_share();
@@ -130,16 +148,130 @@ impl InstructionNeeds {
         } else {
             0.0
         };
-        let count = count(model, phase, stretch);
+        let mut count = count(model, phase, stretch);
+        let mut works = core::array::from_fn(|at: usize| count[at] * model.intervals[at]);
+        kinds.distinguish(model, &mut count, &mut works);
+        // A branch is executed with the comparison before it.
+        let joined = fused.branches(stretch).min(count[INTEGER]);
+        count[INTEGER] -= joined;
+        works[INTEGER] -= joined * model.intervals[INTEGER];
+        let slots = fused.slots(stretch);
         Self {
             operations: stretch.operations,
+            slots,
             width: width as u32,
-            dispatch_turns: dispatch_turns(model, stretch, width),
+            dispatch_turns: dispatch_turns(model, stretch, slots, width),
             fetch_turns,
             bubbles,
             pauses,
             count,
-            works: core::array::from_fn(|at: usize| count[at] * model.intervals[at]),
+            works,
+        }
+    }
+}
+
+/// Position of integer operations in [`WORKS`].
+const INTEGER: usize = 0;
+
+/// Pairs of operations that a core fuses.
+struct FusedOperations {
+    /// Pairs with a load, per load.
+    loads: f64,
+    /// Pairs with a store, per store.
+    stores: f64,
+    /// Pairs with a branch, per branch.
+    branches: f64,
+}
+
+impl FusedOperations {
+    fn new(model: &CoreModel, phase: &Phase) -> Self {
+        let (mut loads, mut stores, mut branches) = (0.0, 0.0, 0.0);
+        let fuses = &model.tables.front.fuses;
+        for (pair, _, amount) in phase.spec.code.pairs.pairs() {
+            if !fuses[pair.index()] {
+                continue;
+            }
+            match pair {
+                FusedPair::Operand | FusedPair::IndexedUpdate | FusedPair::Indexed => {
+                    loads += amount;
+                }
+                FusedPair::Result => stores += amount,
+                _ => branches += amount,
+            }
+        }
+        let mean = |of: fn(&MixSpec) -> f64| {
+            let each = phase.stretches.iter();
+            each.map(|s| s.share * s.operations * of(&s.mix))
+                .sum::<f64>()
+        };
+        let part = |amount: f64, all: f64| {
+            if all > 0.0 {
+                (amount / all).min(1.0)
+            } else {
+                0.0
+            }
+        };
+        Self {
+            loads: part(loads, mean(|mix| mix.load)),
+            stores: part(stores, mean(|mix| mix.store)),
+            branches: part(branches, mean(|mix| mix.branch)),
+        }
+    }
+
+    /// Branches per instruction of a stretch that are fused with the comparison before them.
+    fn branches(&self, stretch: &StretchSpec) -> f64 {
+        self.branches * stretch.mix.branch * stretch.operations
+    }
+
+    /// Dispatch slots per instruction of a stretch.
+    fn slots(&self, stretch: &StretchSpec) -> f64 {
+        let mix = &stretch.mix;
+        let fused = self.loads * mix.load + self.stores * mix.store + self.branches * mix.branch;
+        stretch.operations * (1.0 - fused.min(FUSED))
+    }
+}
+
+/// Share of operations that are fused with the one before them, at most: a comparison with an
+/// operand in memory, a branch on it.
+const FUSED: f64 = 2.0 / 3.0;
+
+/// Kinds of operations that a core distinguishes, as parts of the operations of their usual work.
+struct DistinguishedKinds([(WorkKind, f64); 7]);
+
+impl DistinguishedKinds {
+    fn new(model: &CoreModel, phase: &Phase) -> Self {
+        let mut usual = WorkAmounts::default();
+        for stretch in &phase.stretches {
+            let count = count(model, &phase.spec, stretch);
+            for (sum, amount) in usual.iter_mut().zip(count) {
+                *sum += stretch.share * amount;
+            }
+        }
+        let mut left = [1.0; WORKS.len()];
+        let kinds = phase.spec.code.kinds.works();
+        Self(kinds.map(|(work, _, operations)| {
+            let at = model.executed_as[work.usual().index()];
+            let part = if usual[at] > 0.0 {
+                (operations / usual[at]).min(left[at])
+            } else {
+                0.0
+            };
+            left[at] -= part;
+            (work, part)
+        }))
+    }
+
+    /// Executes these kinds on their own ports and for their own time.
+    fn distinguish(&self, model: &CoreModel, count: &mut WorkAmounts, works: &mut WorkAmounts) {
+        let usual = *count;
+        for (work, part) in self.0 {
+            let from = model.executed_as[work.usual().index()];
+            let to = model.executed_as[work.index()];
+            let amount = part * usual[from];
+            count[from] -= amount;
+            count[to] += amount;
+            works[from] -= amount * model.intervals[from];
+            works[to] += amount * f64::from(model.tables.times[work.index()].interval_cycles);
         }
     }
 }
@@ -168,8 +300,7 @@ fn count(model: &CoreModel, phase: &PhaseSpec, stretch: &StretchSpec) -> WorkAmo
 
 /// Cycles of dispatch per instruction. A group takes so many branches, and other operations in
 /// what is left of its slots.
-fn dispatch_turns(model: &CoreModel, stretch: &StretchSpec, width: f64) -> f64 {
-    let operations = stretch.operations;
+fn dispatch_turns(model: &CoreModel, stretch: &StretchSpec, operations: f64, width: f64) -> f64 {
     let Some(group) = model.tables.group else {
         return operations / width;
     };
@@ -189,10 +320,9 @@ const RAREST: f64 = 1e-4;
 /// 0.17 to 0.49, their median is 0.44.
 const LENGTHS: f64 = 0.45;
 
-/// Cycles of fetch per instruction of so many bytes.
-pub(super) fn fetch_cycles(front: &FrontTables, stretch: &StretchSpec, bytes: f64) -> f64 {
-    let taken = stretch.taken.max(RAREST);
-    let operations = stretch.operations;
+/// Cycles of fetch per instruction of so many taken branches, operations and bytes.
+fn fetch_cycles(front: &FrontTables, taken: f64, operations: f64, bytes: f64) -> f64 {
+    let taken = taken.max(RAREST);
     let goes_on = 1.0 - (taken / operations).min(1.0);
     let run = match front.op_cache {
         // Lines of decoded operations follow each other within a cycle.

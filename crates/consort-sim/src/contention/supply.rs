@@ -18,7 +18,7 @@ pub(super) fn supply(
     resources[SLOTS] = first.core.dispatch_width;
     resources[FETCH] = f64::from(front.fetch_threads);
     for &i in members {
-        uses[i][SLOTS] = settings[i].needs.operations;
+        uses[i][SLOTS] = settings[i].needs.slots;
         uses[i][FETCH] = settings[i].needs.fetch_turns;
     }
     if members.len() > 1 {

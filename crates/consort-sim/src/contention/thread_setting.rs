@@ -84,7 +84,13 @@ impl<'a> ThreadSetting<'a> {
             misses,
             branches: BranchModel::new(demand, core, model, (&needs, &limits, &chain), on_core),
             units,
-            in_order: InOrderModel::new(demand, core, units, &limits, chip.counts_in_order()),
+            in_order: InOrderModel::new(
+                demand,
+                (core, model),
+                units,
+                &limits,
+                chip.counts_in_order(),
+            ),
         }
     }
 
@@ -101,7 +107,8 @@ impl<'a> ThreadSetting<'a> {
         let ports = divider.ports.reach(self.on_core as usize);
         match self.divisions()[kind] {
             Some(divisions) if ports > 0.0 && cpi > 0.0 => {
-                (divisions.operations * divider.interval / (ports * cpi)).min(1.0)
+                let taken = divisions.operations * divider.mean_interval(divisions.slow);
+                (taken / (ports * cpi)).min(1.0)
             }
             _ => 0.0,
         }
@@ -123,7 +130,8 @@ impl<'a> ThreadSetting<'a> {
                 let ports = divider.ports.reach(self.on_core as usize);
                 match divisions {
                     Some(divisions) if ports > 0.0 => {
-                        let cycles = divider.interval / (ports * (1.0 - taken));
+                        let interval = divider.mean_interval(divisions.slow);
+                        let cycles = interval / (ports * (1.0 - taken));
                         divisions.lengthening(cycles / scale)
                     }
                     _ => 0.0,

@@ -21,6 +21,7 @@ fn divides() -> PhaseSpec {
     phase(|p| {
         p.ilp.fp_divisions = Some(DivisionSpec {
             operations: 0.04,
+            slow: 0.0,
             lengthening: [0.0, 0.1, 0.5, 1.5],
         });
     })

@@ -16,22 +16,19 @@ fn about(value: f64, expected: f64) {
 }
 
 /// Every operation on the longest chain takes a cycle and a half on average.
-const CHAIN: ChainSpec = ChainSpec {
-    plain: 1.5,
-    load: 0.0,
-    fp: 0.0,
-    multiply: 0.0,
-    divide: 0.0,
-    fp_divide: 0.0,
-    vector: 0.0,
-};
+fn long_chain() -> ChainSpec {
+    ChainSpec {
+        plain: 1.5,
+        ..ChainSpec::default()
+    }
+}
 
 /// Parallelism that grows with the root of the window, all of which the issue queue sustains.
 fn parallel(a: f64) -> PhaseSpec {
     phase(|p| {
         p.ilp.a = a;
         p.ilp.b = 0.5;
-        p.ilp.chain = Some(CHAIN);
+        p.ilp.chain = Some(long_chain());
         p.ilp.waiting = Some(0.3);
     })
 }
@@ -53,7 +50,7 @@ fn beside_one_that_hardly_dispatches_almost_nothing_is_lost() {
     let slow = phase(|p| {
         p.ilp.a = 0.128 * 1.5;
         p.ilp.b = 0.0;
-        p.ilp.chain = Some(CHAIN);
+        p.ilp.chain = Some(long_chain());
     });
     let pair = solve(&m, &[(0, &parallel(2.0)), (1, &slow)]);
     let ipc = 1.0 / pair.threads[0].cpi;

@@ -3,10 +3,12 @@
 
 mod branches;
 mod build;
+mod classes;
 mod copies;
 mod dividers;
 mod domains;
 mod forms;
+mod fusion;
 mod laws;
 mod lines;
 mod miss_queues;

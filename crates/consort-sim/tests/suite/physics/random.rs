@@ -113,7 +113,7 @@ prop_compose! {
         mut lengthening in prop::array::uniform4(0.0f64..4.0),
     ) -> DivisionSpec {
         lengthening.sort_by(f64::total_cmp);
-        DivisionSpec { operations, lengthening }
+        DivisionSpec { operations, slow: 0.0, lengthening }
     }
 }
 
