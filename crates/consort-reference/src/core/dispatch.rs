@@ -59,7 +59,7 @@ impl ReferenceCore<'_> {
         self.contexts[at].account.full = None;
         let stop = self.dispatch_some(at, &mut group);
         self.close_group(at, &group);
-        let ops = group.ops;
+        let (ops, joined) = (group.ops, group.joined);
         let used = ops + self.dispatch_wrong_path(at, group);
         slots.left -= used;
         slots.threads -= u32::from(used > 0 && slots.threads > 0);
@@ -67,7 +67,7 @@ impl ReferenceCore<'_> {
         if used > 0 {
             self.contexts[at].last_dispatch = self.cycle;
         }
-        used > 0 || group.joined > 0
+        used > 0 || joined > 0
     }
 
     /// Charges a thread's slots of a cycle: used ones and lost ones.
@@ -92,9 +92,9 @@ impl ReferenceCore<'_> {
 
     /// Dispatches operations of a thread, and says what ends it; `Base` where the thread has had
     /// what it may have. On cores that dispatch whole groups (Tendler et al., POWER4 system
-    /// microarchitecture, IBM J. Res. Dev. 46(1), 2002; Griffith et al., US patent 5,524,263, 1996,
-    /// for the Pentium Pro), a group for which some buffer has no room gives its cycle to others;
-    /// only into an empty window it goes in parts, as it might fit no buffer.
+    /// microarchitecture, IBM J. Res. Dev. 46(1), 2002), a group for which some buffer has no room
+    /// gives its cycle to others; only into an empty window it goes in parts, as it might fit no
+    /// buffer.
     fn dispatch_some(&mut self, at: usize, group: &mut DispatchGroup) -> DispatchStop {
         let mut places = std::mem::take(&mut self.places);
         let stop = loop {
