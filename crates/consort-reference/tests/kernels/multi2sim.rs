@@ -101,10 +101,10 @@ fn rows() -> Vec<(BufferSharing, [&'static str; 2], [f64; 2])> {
 fn slowdowns(sharing: BufferSharing, names: [&str; 2]) -> [f64; 2] {
     let spec = core(sharing);
     let programs = names.map(program);
-    slowdowns_of(&spec, programs)
+    slowdowns_of(&spec, &programs)
 }
 
-fn slowdowns_of(spec: &MachineSpec, programs: [Vec<Op>; 2]) -> [f64; 2] {
+fn slowdowns_of(spec: &MachineSpec, programs: &[Vec<Op>; 2]) -> [f64; 2] {
     // Alone, a thread has the whole core.
     let before = programs
         .each_ref()
@@ -129,7 +129,6 @@ fn rows_of_the_table_are_met_or_known_not_to_be() {
     for (sharing, names, expect) in rows() {
         let found = slowdowns(sharing, names);
         let off = |i: usize| (found[i] / expect[i] - 1.0).abs() > 0.1;
-        println!("{sharing:?} {names:?}: {found:.3?} {expect:?}");
         if off(0) || off(1) {
             missed.push((sharing, names));
         }
@@ -138,8 +137,8 @@ fn rows_of_the_table_are_met_or_known_not_to_be() {
 }
 
 /// Loops of one and of eight loads, from the L2 and from memory, next to what computes: on the core
-/// of the table, and on one whose register files limit nobody, so that all queues and the window
-/// are pools without any limit per thread. The table has 1.0 for `int` and 1.7 for `fp`.
+/// of the table, and on one whose file does not mention registers. The table has 1.0 for `int` and
+/// 1.7 for `fp`.
 #[test]
 fn real_chase_leaves_others_room() {
     let table = core(BufferSharing::Shared);
@@ -152,8 +151,7 @@ fn real_chase_leaves_others_room() {
         for (kib, unrolled) in [(64, 1), (64, 8), (8192, 1), (8192, 8)] {
             for kind in [OpKind::Integer, OpKind::FpAdd] {
                 let pair = [ops::independent(kind), ops::chase_loop(kib, unrolled)];
-                let [lost, chase] = slowdowns_of(spec, pair);
-                println!("{kib} {unrolled} {kind:?}: {lost:.3} {chase:.3}");
+                let [lost, chase] = slowdowns_of(spec, &pair);
                 assert!(
                     (0.99..1.8).contains(&lost),
                     "{kib} {unrolled} {kind:?}: {lost}"
@@ -167,8 +165,8 @@ fn real_chase_leaves_others_room() {
     }
 }
 
-/// Rows further off than a tenth, both with a chain of loads in shared queues: 2.9 for 2.1 and 1.0
-/// for 1.7. docs/validation.md says what of the simulator's source bears on them, and what was tried.
+/// Rows further off than a tenth, both with a chain of loads in shared queues: `rand8M` next to it has
+/// 2.1 there, `fp` 1.7. docs/validation.md says what of the simulator's source bears on them, and what was tried.
 const KNOWN: [(BufferSharing, [&str; 2]); 2] = [
     (BufferSharing::Shared, ["chase64K", "rand8M"]),
     (BufferSharing::Shared, ["chase64K", "fp"]),
