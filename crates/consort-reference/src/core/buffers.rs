@@ -126,14 +126,11 @@ impl BufferPool {
         f64::from(self.count_used(|_| true)) / f64::from(self.entries)
     }
 
-    /// True if several threads take entries from one pool.
-    pub(crate) fn is_pool(&self) -> bool {
-        self.sharing == BufferSharing::Shared && self.used.len() > 1
-    }
-
     /// True if a thread holds more than a share of a pool for all.
     pub(crate) fn exceeds(&self, thread: usize, share: f64) -> bool {
-        self.is_pool() && f64::from(self.used[thread]) >= share * f64::from(self.entries)
+        self.sharing == BufferSharing::Shared
+            && self.used.len() > 1
+            && f64::from(self.used[thread]) >= share * f64::from(self.entries)
     }
 
     fn count_used(&self, who: impl Fn(usize) -> bool) -> u32 {
@@ -164,7 +161,7 @@ pub(crate) struct BufferPools {
 pub(crate) struct IssueQueue {
     pub(crate) pool: BufferPool,
     /// Bits of the work that it holds.
-    pub(crate) holds: u32,
+    pub(crate) holds: u16,
 }
 
 impl BufferPools {
@@ -208,7 +205,7 @@ impl BufferPools {
 
     /// The emptiest queue that holds some work and has room for a thread; `None` if all are full,
     /// `Some(None)` if no queue holds it.
-    pub(crate) fn queue_for(&self, work: u32, thread: usize) -> Option<Option<u8>> {
+    pub(crate) fn queue_for(&self, work: u16, thread: usize) -> Option<Option<u8>> {
         let mut holding = self
             .issue
             .iter()

@@ -34,14 +34,6 @@ impl ReferenceCore<'_> {
         // another.
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|&at| self.contexts[at].last_dispatch);
-        // In a shared window without a limit per thread, freed entries that go to threads by turns
-        // end up with the one that holds them longest: a thread that computes gives its own back
-        // at once, one that waits for memory at its next load. So who holds least comes first, as
-        // with ICOUNT (Tullsen et al., ISCA 1996), which is what keeps a thread from filling the
-        // queues there.
-        if self.pools.window.is_pool() && self.tables.balance_share >= 1.0 {
-            order.sort_by_key(|&at| self.pools.window.used(at));
-        }
         let mut any = false;
         for at in order {
             any |= self.dispatch_thread(at, &mut slots);

@@ -47,22 +47,20 @@ fn two_threads_that_fill_dispatch_get_half_each() {
 fn what_one_thread_leaves_the_other_takes() {
     let int = ops::independent(OpKind::Integer);
     let [slow, fast] = pair(&plain(), &ops::chain(OpKind::Multiply), &int);
-    about(slow, 1.0 / 3.0);
-    // The chain fills the shared issue queue, but who holds least dispatches first.
-    about(fast, 4.0 - 1.0 / 3.0);
+    within(slow, 1.0 / 3.0, 0.1);
+    // Operations that wait fill a shared issue queue; with halves, all slots are used.
+    assert!(fast < 1.0, "{fast}");
     let [slow, fast] = pair(&with(split), &ops::chain(OpKind::Multiply), &int);
     about(slow, 1.0 / 3.0);
     about(fast, 4.0 - 1.0 / 3.0);
 }
 
 #[test]
-fn chaser_leaves_others_room_in_shared_and_split_windows() {
+fn a_chaser_clogs_a_shared_window_and_leaves_a_split_one_alone() {
     let (chase, fp) = (ops::chase(4096), ops::independent(OpKind::FpAdd));
     let before = alone(&plain(), &fp).ipc();
     let [_, shared] = pair(&plain(), &chase, &fp);
-    // Multi2Sim's table has 1.0 to 1.7.
-    let lost = before / shared;
-    assert!((0.99..1.8).contains(&lost), "{lost}");
+    assert!(before / shared > 1.3, "shared: {:.2}", before / shared);
     let [_, halves] = pair(&with(split), &chase, &fp);
     about(before / halves, 1.0);
 }
@@ -139,10 +137,8 @@ fn next_to_misses(is_balanced: bool) -> [f64; 2] {
 #[test]
 fn power8_holds_back_threads_that_miss() {
     let (balanced, free) = (next_to_misses(true), next_to_misses(false));
-    // Half of the dispatch is lost, and nothing to a queue that the misses fill.
-    about(balanced[0], 2.0);
-    about(balanced[1], 1.0);
-    assert!(free[1] > 1.1, "{free:?}");
+    assert!(free[0] > 1.1 * balanced[0], "{free:?} {balanced:?}");
+    assert!(balanced[1] > free[1], "{free:?} {balanced:?}");
 }
 
 #[test]

@@ -75,17 +75,16 @@ impl SolverState<'_> {
             };
         }
         let queue = &queue[..members.len()];
-        // Only in a window that is a pool without a limit per thread, the thread that holds least
-        // dispatches first, and not each in turn.
+        // In a window that is a pool without a limit per thread, threads rename to registers of
+        // their own (see the reference's buffers), so that none fills a queue with what waits.
         let first = &sharing.settings[members[0]];
         let is_balanced = first.model.tables.balance_share < 1.0;
-        let holds_least_first = first.window.buffers[0].pool > 0.0 && !is_balanced;
-        let most: f64 = queue.iter().map(|claim| claim.most).sum();
+        let is_open = first.window.buffers[0].pool > 0.0 && !is_balanced;
         for (k, &i) in members.iter().enumerate() {
             let own = queue[k].most;
             // What the others may not have is there for this one.
             let left = (pool - (most - own)).clamp(0.0, own);
-            let share = if at < FIRST_QUEUE || holds_least_first {
+            let share = if at < FIRST_QUEUE || is_open {
                 window_share(pool, pressures, k)
             } else {
                 queue_share(pool, queue, k)
