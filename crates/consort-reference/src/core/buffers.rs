@@ -161,7 +161,7 @@ pub(crate) struct BufferPools {
 pub(crate) struct IssueQueue {
     pub(crate) pool: BufferPool,
     /// Bits of the work that it holds.
-    pub(crate) holds: u16,
+    pub(crate) holds: u32,
 }
 
 impl BufferPools {
@@ -205,7 +205,7 @@ impl BufferPools {
 
     /// The emptiest queue that holds some work and has room for a thread; `None` if all are full,
     /// `Some(None)` if no queue holds it.
-    pub(crate) fn queue_for(&self, work: u16, thread: usize) -> Option<Option<u8>> {
+    pub(crate) fn queue_for(&self, work: u32, thread: usize) -> Option<Option<u8>> {
         let mut holding = self
             .issue
             .iter()

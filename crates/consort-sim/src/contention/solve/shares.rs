@@ -80,6 +80,7 @@ impl SolverState<'_> {
         let first = &sharing.settings[members[0]];
         let is_balanced = first.model.tables.balance_share < 1.0;
         let is_open = first.window.buffers[0].pool > 0.0 && !is_balanced;
+        let most: f64 = queue.iter().map(|claim| claim.most).sum();
         for (k, &i) in members.iter().enumerate() {
             let own = queue[k].most;
             // What the others may not have is there for this one.
