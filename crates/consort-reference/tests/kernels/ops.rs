@@ -137,3 +137,13 @@ pub fn long_code(kib: u64) -> Vec<Op> {
         .map(|i| Op::new(OpKind::Integer, at(i)))
         .collect()
 }
+
+/// Independent operations of eight bytes each.
+pub fn wide_code(kib: u64) -> Vec<Op> {
+    let wide = |i: u64| {
+        let mut op = Op::new(OpKind::Integer, CODE + 8 * i);
+        op.length = 8;
+        op
+    };
+    (0..kib * 1024 / 8).map(wide).collect()
+}
