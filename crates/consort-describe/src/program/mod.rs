@@ -6,7 +6,8 @@ mod spec;
 mod validate;
 
 pub use ilp::{
-    ChainSpec, DivisionSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, MISS_CYCLES, NEAR_USES,
+    ChainSpec, DivisionSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, MISS_CYCLES, MOST_CHAIN_SETS,
+    NEAR_USES,
 };
 pub use spec::*;
 pub use validate::validate;

@@ -17,7 +17,8 @@ use super::needs::InstructionNeeds;
 use super::types::Demand;
 use crate::machine::detail::{BufferSharing, RegistersSpec, WorkKind};
 use crate::machine::{CoreSpec, PipelineSpec};
-use crate::program::PhaseSpec;
+use crate::math::log2;
+use crate::program::{ILP_WINDOWS, PhaseSpec};
 
 /// Buffers of a core at most; machines have fewer.
 pub(crate) const MOST_BUFFERS: usize = 12;
@@ -206,7 +207,7 @@ fn entries(needs: &InstructionNeeds, work: WorkKind) -> f64 {
 /// A thread's window, as its core's buffers set it.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowModel<'a> {
-    phase: &'a PhaseSpec,
+    pub(super) phase: &'a PhaseSpec,
     intensity: f64,
     /// Use of each buffer.
     pub(crate) buffers: Buffers,
@@ -217,9 +218,11 @@ pub(crate) struct WindowModel<'a> {
     /// Size with the core to itself, instructions.
     pub(crate) whole: f64,
     whole_parallelism: f64,
+    whole_position: WindowPosition,
     /// Size if co-runners take nothing of shared buffers, instructions.
     pub(crate) alone: f64,
     alone_parallelism: f64,
+    alone_position: WindowPosition,
     alone_misses: f64,
     /// Size that the buffers sustain which it shares with no co-runner, instructions.
     pub(crate) own: f64,
@@ -252,8 +255,10 @@ impl<'a> WindowModel<'a> {
             fp_waiting: fp_waiting(model, phase, here),
             whole,
             whole_parallelism: phase.ilp.parallelism_at(whole) / demand.intensity,
+            whole_position: WindowPosition::new(whole),
             alone,
             alone_parallelism: phase.ilp.parallelism_at(alone) / demand.intensity,
+            alone_position: WindowPosition::new(alone),
             alone_misses: phase.mlp.overlap_at(alone),
             own: own_window(&used),
         }
@@ -271,6 +276,18 @@ impl<'a> WindowModel<'a> {
         }
     }
 
+    /// Position of a window among those for which chains are measured.
+    pub(super) fn position(&self, window: f64) -> WindowPosition {
+        // This takes a logarithm.
+        if window == self.whole {
+            self.whole_position
+        } else if window == self.alone {
+            self.alone_position
+        } else {
+            WindowPosition::new(window)
+        }
+    }
+
     /// Long misses that are in a window at once, with lines of 64 bytes and however many the core
     /// can have outstanding.
     pub(super) fn parallel_misses(&self, window: f64) -> f64 {
@@ -281,13 +298,34 @@ impl<'a> WindowModel<'a> {
         }
     }
 
-    /// Smallest window in which a rate of so many instructions per cycle can be sustained at a mean
-    /// latency. What is bound by ports piles up before them, as far as there is room, for the share
-    /// `piled` of the time.
-    pub(super) fn need(&self, rate: f64, latency: f64, piled: f64) -> f64 {
-        let parallelism = rate * latency * self.intensity;
-        let sustains = self.phase.ilp.window_for(parallelism, self.whole);
+    /// Window that it fills if so large a one sustains its rate. What is bound by ports piles up
+    /// before them, as far as there is room, for the share `piled` of the time.
+    pub(super) fn need(&self, sustains: f64, piled: f64) -> f64 {
         sustains + piled * (self.whole - sustains)
+    }
+}
+
+/// Position of a window among [`ILP_WINDOWS`], behind which there is one of 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct WindowPosition {
+    /// The smallest of them that is as large, or the largest.
+    pub(super) next: usize,
+    /// How far it is from the one before towards that one, by logarithm, 0 to 1.
+    pub(super) share: f64,
+}
+
+impl WindowPosition {
+    fn new(window: f64) -> Self {
+        let most = ILP_WINDOWS.len() - 1;
+        let next = ILP_WINDOWS.partition_point(|&size| size < window).min(most);
+        let before = next
+            .checked_sub(1)
+            .map_or(1.0, |before| ILP_WINDOWS[before]);
+        let share = log2(window / before) / log2(ILP_WINDOWS[next] / before);
+        Self {
+            next,
+            share: share.clamp(0.0, 1.0),
+        }
     }
 }
 
