@@ -14,7 +14,7 @@ use consort_sim::chip::Chip;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use thiserror::Error;
@@ -54,6 +54,17 @@ pub enum TracedError {
         /// Damage found in it.
         damage: Damage,
     },
+    /// A folder that cannot be read.
+    #[error("cannot read {}: {cause}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// Reason of the system.
+        cause: std::io::Error,
+    },
+    /// A folder without traces.
+    #[error("{} contains no traces; make some with `consort profile --trace FILE.trace`", .0.display())]
+    NoTraces(PathBuf),
     /// A file that is no trace.
     #[error(transparent)]
     File(#[from] TraceError),
@@ -97,6 +108,30 @@ impl TracedProgram {
             .iter()
             .map(|(name, bytes)| Self::from_shipped(name, bytes))
             .collect()
+    }
+
+    /// The traces of a folder, by name.
+    ///
+    /// # Errors
+    /// A folder that cannot be read or has no trace, a file that is no trace.
+    pub fn load_folder(folder: &Path) -> Result<Vec<Self>, TracedError> {
+        let unreadable = |cause| TracedError::Folder {
+            folder: folder.to_owned(),
+            cause,
+        };
+        let mut paths = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if path.extension().is_some_and(|end| end == EXTENSION) {
+                paths.push(path);
+            }
+        }
+        if paths.is_empty() {
+            return Err(TracedError::NoTraces(folder.to_owned()));
+        }
+        paths.sort();
+        let open = |path: &PathBuf| Ok(Self::from_trace(&file_stem(path), Trace::open(path)?));
+        paths.iter().map(open).collect()
     }
 
     fn from_shipped(name: &str, bytes: &[u8]) -> Result<Self, TracedError> {

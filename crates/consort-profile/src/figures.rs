@@ -4,7 +4,7 @@ use consort_ops::{LatencyClass, OpKind};
 
 use crate::measure::{
     DIVIDERS, InstructionCounts, LostTargets, MemoryFigures, MeterCounts, Mispredictions, NEAR,
-    PREDICTOR_KIB, Resolution, SCHEMES, WINDOWS,
+    PREDICTOR_KIB, Resolution, SCHEMES, SETS, WINDOWS,
 };
 
 /// The predictor, in KiB, for which a program file gives mispredictions, as an index of
@@ -40,6 +40,9 @@ pub struct ExecutionFigures {
     /// Operations of each [`LatencyClass`] on the chain that takes longest, per instruction of the
     /// longest chain, both in a window of 128.
     pub chain: [f64; LatencyClass::COUNT],
+    /// Operations of each [`LatencyClass`] per instruction on the chains that take longest with each
+    /// of [`SETS`] in each of [`WINDOWS`].
+    pub chains: [[[f64; LatencyClass::COUNT]; WINDOWS.len()]; SETS.len()],
     /// Share of the instructions in a window of 128 that wait for operands, 0 to 1.
     pub waiting: f64,
     /// The same for instructions that pass a floating-point scheduler, if any do.
@@ -102,6 +105,7 @@ impl ExecutionFigures {
             lost_targets: counts.lost_targets,
             memory: counts.memory.figures(),
             chain: chain(counts),
+            chains: counts.chains.chains(),
             waiting: counts.timing.waiting_share(),
             waiting_fp: counts.timing.fp.waiting_share(),
             fp_spread: counts.timing.fp_spread(),
@@ -189,9 +193,10 @@ impl ExecutionFigures {
     }
 }
 
+/// The first of [`SETS`] has the latencies of the core on which chains are measured.
 fn chain(counts: &MeterCounts) -> [f64; LatencyClass::COUNT] {
-    let longest = counts.dataflow.cycles()[WINDOW].max(1) as f64;
-    counts.timing.path.map(|count| count as f64 / longest)
+    let parallelism = counts.dataflow.ilp()[WINDOW];
+    counts.chains.chains()[0][WINDOW].map(|amount| amount * parallelism)
 }
 
 fn divisions(counts: &MeterCounts) -> [DivisionFigures; 2] {

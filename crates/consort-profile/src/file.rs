@@ -63,7 +63,7 @@ impl ExecutionFigures {
         self.write_stretches(out)?;
         writeln!(
             out,
-            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, unevenness = {:.4}, measured = [{}], uses = [{}], load_uses = [{}], waiting = {:.4}{}{}{}, chain = {} }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
+            "ilp = {{ a = {:.4}, b = {:.4}, use_distance = {:.3}, unevenness = {:.4}, measured = [{}], uses = [{}], load_uses = [{}], waiting = {:.4}{}{}{}, chain = {}, chains = [{}] }} # profile: windows of 16 to 1024, the law within {:.0} percent; longest chain in 128",
             ilp.factor.clamp(LEAST_ILP, 100.0),
             ilp.exponent.clamp(0.0, 1.0),
             self.use_distance.clamp(0.1, 1000.0),
@@ -75,7 +75,8 @@ impl ExecutionFigures {
             self.scheduler_text(),
             self.divisions_text(),
             self.miss_costs_text(),
-            self.chain_text(),
+            chain_text(&self.chain),
+            self.chains_text(),
             100.0 * ilp.error
         )?;
         self.write_branches(out, branch)?;
@@ -242,15 +243,14 @@ impl ExecutionFigures {
         self.miss_costs.map_or(String::new(), text)
     }
 
-    fn chain_text(&self) -> String {
-        // Classes that are on few chains appear if they are on this one.
-        let usual = LatencyClass::Vector.index();
-        let each = LatencyClass::ALL.iter().zip(&self.chain);
-        let shown = each.filter(|&(class, &amount)| amount > 0.0 || class.index() <= usual);
-        let texts: Vec<_> = shown
-            .map(|(class, amount)| format!("{} = {amount:.4}", class.key()))
-            .collect();
-        format!("{{ {} }}", texts.join(", "))
+    /// The longest chains by set of latencies and by window, a set per line.
+    fn chains_text(&self) -> String {
+        let set = |chains: &[[f64; LatencyClass::COUNT]; WINDOWS.len()]| {
+            let texts = chains.each_ref().map(chain_text);
+            format!("\n    [{}],", texts.join(", "))
+        };
+        let sets = self.chains.iter().map(set);
+        sets.collect::<String>() + "\n"
     }
 
     /// Cycles until mispredicted branches are resolved, and what changes them.
@@ -327,6 +327,18 @@ impl ExecutionFigures {
             .collect();
         texts.join(", ")
     }
+}
+
+/// Text of the operations on a chain by class.
+fn chain_text(chain: &[f64; LatencyClass::COUNT]) -> String {
+    // Classes that are on few chains appear if they are on this one.
+    let always = LatencyClass::Fp.index();
+    let each = LatencyClass::ALL.iter().zip(chain);
+    let shown = each.filter(|&(class, &amount)| amount > 0.00005 || class.index() <= always);
+    let texts: Vec<_> = shown
+        .map(|(class, amount)| format!("{} = {amount:.4}", class.key()))
+        .collect();
+    format!("{{ {} }}", texts.join(", "))
 }
 
 /// Text of the mix of some stretches among `all` instructions of stretches.

@@ -369,6 +369,7 @@ pub(crate) fn validate(
         let inputs = GroupInputs {
             data: &PublishedData::embedded(),
             context: &context,
+            traces: None,
         };
         consort_lab::validate::run(&groups, &inputs).map_err(|error| match error {
             ValidateError::Workers(JobsError::Stopped) => Failure::Stopped,

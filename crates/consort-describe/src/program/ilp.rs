@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub const NEAR_USES: usize = 8;
 /// Windows for which ILP is measured, instructions.
 pub const ILP_WINDOWS: [f64; 7] = [16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
+/// Sets of latencies at most for which a profile has its longest chains.
+pub const MOST_CHAIN_SETS: usize = 4;
 /// Mean of the traced programs: share of the instructions in a window that wait for operands.
 pub(super) const WAITING: f64 = 0.41;
 /// Mean of the traced programs: unevenness.
@@ -22,7 +24,7 @@ pub(super) const FP_SCHEDULER: FpSchedulerSpec = FpSchedulerSpec {
 /// Inherent parallelism: ILP(w) = a·w^b instructions per cycle in a window of w instructions if
 /// every instruction took one cycle (Karkhanis and Smith, ISCA 2004, section 3; Eyerman et al.,
 /// TOCS 2009, section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IlpSpec {
     /// Factor.
@@ -70,6 +72,12 @@ pub struct IlpSpec {
     /// follow from their mixes.
     #[serde(default)]
     pub chain: Option<ChainSpec>,
+    /// Operations per instruction of the program on the chains that take longest with each of
+    /// several sets of latencies, each set in windows of each of [`ILP_WINDOWS`]. On any core the
+    /// one of them that takes longest there counts. Where they are missing, the time of the longest
+    /// chain follows from `chain` and the parallelism in a window.
+    #[serde(default)]
+    pub chains: Option<Vec<[ChainSpec; ILP_WINDOWS.len()]>>,
 }
 
 /// Operations that wait in a scheduler of floating point: arithmetic and moves of floating-point and

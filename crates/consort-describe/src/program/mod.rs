@@ -10,7 +10,8 @@ mod validate;
 pub use branch::*;
 pub use code::{CodeSpec, KindsSpec, PairsSpec};
 pub use ilp::{
-    ChainSpec, DivisionSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, MISS_CYCLES, NEAR_USES,
+    ChainSpec, DivisionSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, MISS_CYCLES, MOST_CHAIN_SETS,
+    NEAR_USES,
 };
 pub use spec::*;
 pub use validate::validate;

@@ -4,7 +4,7 @@
 //! cannot be, not what is unusual.
 
 use super::branch::{BranchSpec, ResolutionSpec};
-use super::ilp::{DivisionSpec, IlpSpec};
+use super::ilp::{ChainSpec, DivisionSpec, ILP_WINDOWS, IlpSpec, MOST_CHAIN_SETS};
 use super::spec::{
     CURVE_KIB, MixSpec, PhaseSpec, ProgramSpec, StageSpec, StretchSpec, ThreadsSpec,
 };
@@ -160,10 +160,22 @@ fn check_ilp(ilp: &IlpSpec, mut at: KeyScope<'_>) {
         at.require(measured.is_sorted(), "measured", message);
     }
     if let Some(chain) = &ilp.chain {
-        let mut at = at.child("chain");
-        for (part, count, _) in chain.classes() {
-            at.check_range(part, count, (0.0, 100.0));
+        check_chain(chain, at.child("chain"));
+    }
+    if let Some(chains) = &ilp.chains {
+        let count = chains.len();
+        let message = format!("has {count} sets; expected 1 to {MOST_CHAIN_SETS}");
+        at.require((1..=MOST_CHAIN_SETS).contains(&count), "chains", message);
+        for (i, chain) in chains.iter().flatten().enumerate() {
+            let (set, window) = (i / ILP_WINDOWS.len(), i % ILP_WINDOWS.len());
+            check_chain(chain, at.child(&format!("chains[{set}][{window}]")));
         }
+    }
+}
+
+fn check_chain(chain: &ChainSpec, mut at: KeyScope<'_>) {
+    for (part, count, _) in chain.classes() {
+        at.check_range(part, count, (0.0, 100.0));
     }
 }
 

@@ -23,6 +23,7 @@ use consort_data::{Figure, ReportTable};
 use consort_experiment::ExperimentContext;
 use consort_experiment::bench::{ACMP, POWER8, SimulationBench};
 use serde::Serialize;
+use std::path::Path;
 use thiserror::Error;
 
 /// Input of a group.
@@ -32,6 +33,8 @@ pub struct GroupInputs<'a> {
     pub data: &'a PublishedData,
     /// Seed, scale and workers. Every group but `speed` depends on seed and scale alone.
     pub context: &'a ExperimentContext<'a>,
+    /// Folder with traces that the group `reference` runs; those that ship if `None`.
+    pub traces: Option<&'a Path>,
 }
 
 impl GroupInputs<'_> {

@@ -10,6 +10,7 @@ fn validate(group: &str, data: &PublishedData) -> Result<Validation, ValidateErr
     let inputs = GroupInputs {
         data,
         context: &context,
+        traces: None,
     };
     run(&groups, &inputs)
 }

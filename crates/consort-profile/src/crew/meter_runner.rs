@@ -209,7 +209,7 @@ mod tests {
             self.0 += ops.len();
         }
 
-        fn counts(&self) -> usize {
+        fn counts(&mut self) -> usize {
             self.0
         }
     }

@@ -156,7 +156,7 @@ impl MeterCrew {
     pub(crate) fn receive_counts(&mut self, requested: PendingCounts) -> MeterCounts {
         let (memory, dataflow, distances) = self.accesses.receive_counts(&requested.accesses);
         let tagged = self.branches.receive_counts(&requested.branches);
-        let (gshare, lost_targets, timing) = self.timing.receive_counts(&requested.timing);
+        let (gshare, lost_targets, timing, chains) = self.timing.receive_counts(&requested.timing);
         MeterCounts {
             mix: requested.mix,
             stretches: requested.stretches,
@@ -166,6 +166,7 @@ impl MeterCrew {
             lost_targets,
             dataflow,
             timing,
+            chains,
         }
     }
 

@@ -4,12 +4,12 @@
 //! keeps w instructions in flight and retires them in order, where every operation takes one cycle:
 //! an operation starts when its operands are ready and the instruction w before its own has
 //! retired. ILP(w) is instructions per cycle (Karkhanis and Smith, ISCA 2004, section 3). Values
-//! pass through registers and through memory, by pieces of eight bytes.
+//! pass through registers and through memory, byte by byte.
 
 use consort_ops::{Op, OpKind, Register};
 
 use super::PartialTally;
-use super::recent_values::{RecentValues, pieces};
+use super::recent_values::RecentValues;
 
 /// Windows, instructions.
 pub const WINDOWS: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
@@ -102,15 +102,14 @@ impl Dataflow {
         self.start = self.entered;
         self.taint = [0; COUNT];
         for register in op.sources.into_iter().flatten() {
-            let (ready, taint) = (self.ready[register.index()], self.tainted[register.index()]);
-            self.wait(&ready, &taint);
+            wait(&mut self.start, &self.ready[register.index()]);
+            wait(&mut self.taint, &self.tainted[register.index()]);
         }
         if op.kind != OpKind::Store {
             // The operation also waits for earlier stores to the bytes that it reads.
-            for piece in pieces(op) {
-                if let Some((ready, taint)) = self.memory.get(piece).copied() {
-                    self.wait(&ready, &taint);
-                }
+            for (ready, taint) in self.memory.read(op) {
+                wait(&mut self.start, ready);
+                wait(&mut self.taint, taint);
             }
         }
         if is_long_miss {
@@ -144,13 +143,6 @@ impl Dataflow {
         if op.kind == OpKind::Store {
             let value = (done, self.taint);
             self.memory.store(op, self.instructions, value);
-        }
-    }
-
-    fn wait(&mut self, ready: &PerWindow, taint: &PerWindow) {
-        for number in 0..COUNT {
-            self.start[number] = self.start[number].max(ready[number]);
-            self.taint[number] = self.taint[number].max(taint[number]);
         }
     }
 
@@ -194,6 +186,13 @@ impl Dataflow {
     #[must_use]
     pub const fn counts(&self) -> &DataflowCounts {
         &self.counts
+    }
+}
+
+/// Raises each to the other's.
+fn wait(start: &mut PerWindow, other: &PerWindow) {
+    for (start, other) in start.iter_mut().zip(other) {
+        *start = (*start).max(*other);
     }
 }
 

@@ -9,8 +9,9 @@ use std::sync::mpsc::{Receiver, Sender};
 use consort_ops::{Access, Branch, Op, OpKind};
 
 use super::{
-    Dataflow, DataflowCounts, DistanceCounts, Distances, LatencySchedule, LostTargets, MemoryMeter,
-    MemoryMeterCounts, SCHEMES, SchemeCounts, SchemePredictors, TargetTables, TimingCounts,
+    ChainCounts, ChainSchedules, Dataflow, DataflowCounts, DistanceCounts, Distances,
+    LatencySchedule, LostTargets, MemoryMeter, MemoryMeterCounts, SCHEMES, SchemeCounts,
+    SchemePredictors, TargetTables, TimingCounts,
 };
 
 /// Meters of one thread that belong together.
@@ -32,7 +33,7 @@ pub trait MeterGroup: Debug + Default + Send + 'static {
     fn add_ops(&mut self, ops: &[Op], link: &mut Self::Link);
 
     /// Counts so far.
-    fn counts(&self) -> Self::Counts;
+    fn counts(&mut self) -> Self::Counts;
 }
 
 /// Meters of memory and of the use of values.
@@ -127,7 +128,7 @@ impl MeterGroup for AccessMeters {
         }
     }
 
-    fn counts(&self) -> AccessCounts {
+    fn counts(&mut self) -> AccessCounts {
         let (dataflow, distances) = (self.dataflow.counts(), self.distances.counts());
         (self.memory.counts(), dataflow.clone(), distances.clone())
     }
@@ -174,7 +175,7 @@ impl MeterGroup for BranchMeters {
         let _ = reported.send(ops.iter().filter_map(is_wrong).collect());
     }
 
-    fn counts(&self) -> Self::Counts {
+    fn counts(&mut self) -> Self::Counts {
         self.0.counts()
     }
 }
@@ -186,6 +187,7 @@ pub struct TimingMeters {
     branches: SchemePredictors,
     targets: TargetTables,
     timing: LatencySchedule,
+    chains: ChainSchedules,
 }
 
 /// Mispredictions of [`BranchMeters`], as a stream from their thread.
@@ -224,19 +226,21 @@ impl Default for TimingMeters {
             branches: SchemePredictors::new(SCHEMES[1]),
             targets: TargetTables::default(),
             timing: LatencySchedule::default(),
+            chains: ChainSchedules::default(),
         }
     }
 }
 
 impl MeterGroup for TimingMeters {
     type Part = LocatedBranch;
-    type Counts = (SchemeCounts, LostTargets, TimingCounts);
+    type Counts = (SchemeCounts, LostTargets, TimingCounts, ChainCounts);
     type Link = MispredictionFeed;
 
     fn set_counting(&mut self, counts: bool) {
         self.branches.set_counting(counts);
         self.targets.set_counting(counts);
         self.timing.set_counting(counts);
+        self.chains.set_counting(counts);
     }
 
     fn add_part(&mut self, turning: LocatedBranch) {
@@ -254,11 +258,12 @@ impl MeterGroup for TimingMeters {
             };
             let is_wrong = op.branch.map_or([false; SCHEMES.len()], is_wrong);
             self.timing.add_op(op, is_wrong);
+            self.chains.add_op(op);
         }
     }
 
-    fn counts(&self) -> Self::Counts {
+    fn counts(&mut self) -> Self::Counts {
         let (missed, lost) = (self.branches.counts(), self.targets.lost_targets());
-        (missed, lost, self.timing.counts())
+        (missed, lost, self.timing.counts(), self.chains.counts())
     }
 }

@@ -2,6 +2,7 @@
 //! counts at any time; none depends on another.
 
 mod branches;
+mod chains;
 mod dataflow;
 mod distance;
 mod groups;
@@ -18,6 +19,7 @@ pub use branches::{
     LostTargets, Mispredictions, PREDICTOR_KIB, SCHEMES, SchemeCounts, SchemePredictors,
     TARGET_ENTRIES, TargetTables,
 };
+pub use chains::{ChainCounts, ChainSchedules, SETS};
 pub use dataflow::{Dataflow, DataflowCounts, WINDOWS};
 pub use distance::{DistanceCounts, Distances, NEAR};
 pub use groups::{
@@ -88,6 +90,8 @@ pub struct MeterCounts {
     pub dataflow: DataflowCounts,
     /// Data flow with latencies.
     pub timing: TimingCounts,
+    /// Longest chains by latencies and windows.
+    pub chains: ChainCounts,
 }
 
 impl PartialTally for MeterCounts {
@@ -100,5 +104,6 @@ impl PartialTally for MeterCounts {
         self.lost_targets.merge(&other.lost_targets, with);
         self.dataflow.merge(&other.dataflow, with);
         self.timing.merge(&other.timing, with);
+        self.chains.merge(&other.chains, with);
     }
 }

@@ -1,11 +1,10 @@
-//! Effect of latencies on the data flow: the longest chain, and the time until branches resolve.
+//! Effect of latencies on the data flow: waits for operands, and the time until branches resolve.
 //!
 //! Schedules of one window of 128 instructions, with the latencies of
 //! [`LatencyClass::reference_cycles`]:
 //!
-//! - without limits of width: the operations on its longest chain by class, so that the chain's
-//!   length follows for a core of other latencies; and, of the time that instructions are in the
-//!   window, the part in which they wait for operands, which issue queues hold (Little's law);
+//! - without limits of width: of the time that instructions are in the window, the part in which
+//!   they wait for operands, which issue queues hold (Little's law);
 //! - the same with one divider, see [`super::pipelines`];
 //! - pipelines that stop behind mispredicted branches, see [`super::pipelines`].
 
@@ -14,17 +13,16 @@ use consort_ops::{LatencyClass, Op, OpKind, Register};
 use super::branches::SCHEMES;
 use super::pipelines::{DividerCycles, Dividers, raise_cycles};
 use super::pipelines::{PerPipeline, Pipelines, UNINTERRUPTED};
-use super::recent_values::{RecentValues, pieces};
-use super::timing_counts::{ChainOps, TimingCounts};
+use super::recent_values::RecentValues;
+use super::timing_counts::TimingCounts;
 
 const WINDOW: usize = 128;
 
 /// Cycles at which a value is ready.
 #[derive(Debug, Clone, Copy, Default)]
 struct ScheduledValue {
-    /// In the schedule without limits, with the operations on the chain that ends here.
+    /// In the schedule without limits.
     chain: u64,
-    path: ChainOps,
     /// In the schedules with one divider.
     divided: DividerCycles,
     /// In each pipeline.
@@ -75,10 +73,7 @@ impl Default for LatencySchedule {
 
 impl ScheduledValue {
     fn wait(&mut self, other: &Self) {
-        if other.chain > self.chain {
-            self.chain = other.chain;
-            self.path = other.path;
-        }
+        self.chain = self.chain.max(other.chain);
         raise_cycles(&mut self.divided, &other.divided);
         for (time, other) in self.time.iter_mut().zip(other.time) {
             *time = other.max(*time);
@@ -113,7 +108,7 @@ impl LatencySchedule {
             start.wait(&self.registers[register.index()]);
         }
         if op.kind == OpKind::Load {
-            let stored = pieces(op).filter_map(|piece| self.memory.get(piece));
+            let stored = self.memory.read(op);
             stored.for_each(|value| start.wait(value));
         }
         let done = self.execute_op(op, start, is_mispredicted);
@@ -153,7 +148,6 @@ impl LatencySchedule {
         let latency = class.reference_cycles();
         let mut done = start;
         done.chain += latency;
-        done.path[class.index()] += 1;
         done.divided = self.dividers.schedule_op(op.kind, start.divided, latency);
         self.pipelines
             .execute(op, latency, self.counted, &mut done.time);
@@ -185,12 +179,6 @@ impl LatencySchedule {
                 *paced += now - before;
             }
             add_growth(&mut self.counts.divided, &now.divided, &before.divided);
-            let grown = now.path.iter().zip(before.path);
-            for (count, (now, before)) in self.counts.path.iter_mut().zip(grown) {
-                // A chain that overtakes another may have fewer operations of some class, so the
-                // difference wraps.
-                *count = count.wrapping_add(now.wrapping_sub(before));
-            }
         }
         self.retired[self.instructions % WINDOW] = now;
         self.instructions += 1;
@@ -201,10 +189,6 @@ impl LatencySchedule {
     pub fn counts(&self) -> TimingCounts {
         let mut counts = self.counts.clone();
         counts.branches = self.pipelines.counts.clone();
-        // Negative only if next to nothing was counted.
-        counts.path = counts
-            .path
-            .map(|count| count.cast_signed().max(0).cast_unsigned());
         counts
     }
 }
@@ -234,17 +218,6 @@ mod tests {
         ops.for_each(|(op, wrong)| timing.add_op(&op, [wrong, false]));
         timing.set_counting(false);
         timing.counts()
-    }
-
-    #[test]
-    fn longest_chain_is_by_cycles_not_operations() {
-        // Next to each load of a chain, two additions of another: 4 cycles against 2.
-        let ops = (0..3000_u32).map(|i| match i % 3 {
-            0 => (on(OpKind::Load, 1, 1), false),
-            _ => (on(OpKind::Integer, 2, 2), false),
-        });
-        let path = counts(ops).path;
-        assert!(path[1] >= 990 && path[0] < 10, "{path:?}");
     }
 
     #[test]
@@ -289,34 +262,6 @@ mod tests {
         // nearly two windows hide of its 320 cycles.
         assert!((thirty_two * 990.0 - (320.0 - 252.0)).abs() < 2.0);
         assert!(four == 0.0 && eight == 0.0 && sixteen < 1e-3, "{sixteen}");
-    }
-
-    #[test]
-    fn store_and_load_of_same_bytes_chain() {
-        let access = |kind, i: u32| {
-            let mut op = on(kind, 1, 1);
-            if kind == OpKind::Store {
-                op.targets[0] = None;
-            }
-            op.data = Some(Access {
-                address: 0x100,
-                bytes: 8,
-                is_vector: false,
-            });
-            (op, i == u32::MAX)
-        };
-        let ops = (0..2000).map(|i| {
-            access(
-                if i % 2 == 0 {
-                    OpKind::Store
-                } else {
-                    OpKind::Load
-                },
-                i,
-            )
-        });
-        let path = counts(ops).path;
-        assert!(path[0] >= 990 && path[1] >= 990, "{path:?}");
     }
 
     fn branch(source: u8) -> Op {

@@ -1,19 +1,12 @@
 //! Counts of the schedules with latencies, and the figures that follow from them.
 
-use consort_ops::LatencyClass;
-
 use super::pipelines::{DIVIDERS, DividerCycles};
 use super::pipelines::{MISS_CYCLES, PACES, PipelineCounts, UNINTERRUPTED_WIDTH};
 use super::{FEW_MPKI, PartialTally};
 
-/// Operations on a chain, by [`LatencyClass::index`].
-pub(super) type ChainOps = [u64; LatencyClass::COUNT];
-
-/// Operations on the longest chain, and the resolution of mispredicted branches.
+/// Times of the schedules, and the resolution of mispredicted branches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimingCounts {
-    /// Operations on the longest chain, by class.
-    pub path: ChainOps,
     /// Mispredicted branches.
     pub branches: PipelineCounts,
     /// Cycles from entering the window to execution, over all operations.
@@ -55,7 +48,6 @@ impl SchedulerCounts {
 
 impl PartialTally for TimingCounts {
     fn merge(&mut self, other: &Self, with: fn(u64, u64) -> u64) {
-        self.path.merge(&other.path, with);
         self.branches.merge(&other.branches, with);
         self.waiting.merge(&other.waiting, with);
         self.staying.merge(&other.staying, with);

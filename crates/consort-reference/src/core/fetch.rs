@@ -160,8 +160,8 @@ impl ReferenceCore<'_> {
         let spec = self.tables.front.op_cache?;
         let parts = self.op_caches.len();
         let window = op.address / DECODED_BYTES;
-        // Threads do not share what is decoded.
-        let key = window << 8 | self.contexts[at].thread as u64;
+        // Threads do not share what is decoded; the low bits choose the set.
+        let key = (self.contexts[at].thread as u64) << 56 | window;
         if turn.decoded == Some(window) {
             return Some(true);
         }
@@ -170,7 +170,10 @@ impl ReferenceCore<'_> {
             return None;
         }
         if !self.op_caches[at % parts].touch(key, false) {
-            self.op_caches[at % parts].fill(key, false);
+            // Behind decoded operations the turn ends, and the next one decodes.
+            if turn.decoded.is_none() {
+                self.op_caches[at % parts].fill(key, false);
+            }
             return None;
         }
         if turn.decoded.is_none() {

@@ -5,6 +5,7 @@ use crate::ops;
 use consort_ops::OpKind;
 use consort_reference::{Buffer, SlotCause};
 use consort_sim::machine::PipelineSpec;
+use consort_sim::machine::detail::{BufferSharing, OpCacheSpec};
 
 #[test]
 fn chains_take_the_latency_of_their_operations() {
@@ -80,6 +81,27 @@ fn code_that_does_not_fit_comes_at_the_speed_of_the_level_that_has_it() {
     let spills = alone_for(&spec, &ops::long_code(64), 50_000);
     assert!(spills.ipc() < 3.2, "{}", spills.ipc());
     assert!(spills.stack.cycles(SlotCause::Fetch) > 0.2 * spills.cycles as f64);
+}
+
+#[test]
+fn decoded_code_comes_as_fast_as_it_is_dispatched() {
+    // Two instructions of eight bytes per fetched block of 16, four operations per cycle of those
+    // that 64 sets of 8 lines hold: 512 lines of 32 bytes are 16 KiB, one line in each set is 2 KiB.
+    let spec = with(|core| {
+        let front = core.front_end.get_or_insert_default();
+        front.fetch_bytes = Some(16);
+        front.op_cache = Some(OpCacheSpec {
+            ops: 4096,
+            ways: 8,
+            line_ops: 8,
+            width: 8,
+            sharing: BufferSharing::Shared,
+        });
+    });
+    let ipc = |kib| alone_for(&spec, &ops::wide_code(kib), 50_000).ipc();
+    about(ipc(2), 4.0);
+    about(ipc(15), 4.0);
+    about(ipc(24), 2.0);
 }
 
 #[test]

@@ -259,3 +259,13 @@ pub fn slow_additions() -> Vec<Op> {
     };
     (0..16).flat_map(pair).collect()
 }
+
+/// Independent operations of eight bytes each.
+pub fn wide_code(kib: u64) -> Vec<Op> {
+    let wide = |i: u64| {
+        let mut op = Op::new(OpKind::Integer, CODE + 8 * i);
+        op.length = 8;
+        op
+    };
+    (0..kib * 1024 / 8).map(wide).collect()
+}

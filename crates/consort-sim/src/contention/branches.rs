@@ -1,8 +1,9 @@
 //! Mispredicted branches: how many there are, until when they wait, and what is dispatched behind
 //! them meanwhile.
 
+use super::chain::DependenceChain;
 use super::core_model::CoreModel;
-use super::limits::{CoreLimits, DependenceChain};
+use super::limits::CoreLimits;
 use super::needs::InstructionNeeds;
 use super::types::Demand;
 use crate::chip::KIB;
@@ -36,8 +37,8 @@ pub(crate) struct BranchModel<'a> {
     pub(crate) without_strangers: f64,
     /// Cycles from the result of a mispredicted branch until what follows is dispatched.
     pub(super) refill: f64,
-    /// Cycles until a branch is resolved, over the latency of the chain that it waits for.
-    steps: f64,
+    /// Cycles until a branch is resolved on the core on which that is measured.
+    measured_cycles: f64,
     /// Loads that miss for whose data it waits, per miss and instruction.
     awaited_misses: f64,
     /// Cycles per instruction of dispatch in the pipeline in which resolution is measured.
@@ -105,7 +106,6 @@ impl<'a> BranchModel<'a> {
             _ => branch.gshare_resolution.or(branch.resolution),
         };
         let resolution = resolution.unwrap_or(RESOLUTION);
-        let steps = resolution.cycles / chain.spec.reference_latency();
         let small = demand.phase.data.mpki(RESOLUTION_BYTES) / 1000.0;
         let measured_dispatch = needs.measured_dispatch();
         let lag = (1.0 / limits.front - measured_dispatch).max(0.0);
@@ -116,10 +116,14 @@ impl<'a> BranchModel<'a> {
             on_core: on_core as f64,
             without_strangers: 0.0,
             refill: (core.pipeline_depth_cycles - last_turn(demand, core, model, limits)).max(0.0),
-            steps,
+            measured_cycles: resolution.cycles,
             awaited_misses: match resolution.misses {
                 Some(misses) if small > FEW_MISSES => misses / small,
-                _ => steps * chain.load_share,
+                _ if demand.phase.spec.mix.load > 0.0 => {
+                    let loads = demand.phase.spec.mix.load;
+                    resolution.cycles * chain.loads_per_cycle / loads
+                }
+                _ => 0.0,
             },
             measured_dispatch,
             lag,
@@ -180,9 +184,9 @@ impl<'a> BranchModel<'a> {
     }
 
     /// Cycles from the dispatch of a mispredicted branch until it is resolved, which grow with the
-    /// latency of the chain that it waits for, and with the delay by each miss on its way.
-    pub(super) fn resolution(&self, latency: f64, miss_delay: f64) -> f64 {
-        self.steps * latency + self.awaited_misses * miss_delay
+    /// time of the longest chain, and with the delay by each miss on its way.
+    pub(super) fn resolution(&self, stretch: f64, miss_delay: f64) -> f64 {
+        self.measured_cycles * stretch + self.awaited_misses * miss_delay
     }
 
     /// Of so many cycles per instruction until mispredicted branches are resolved, the ones that are

@@ -23,8 +23,8 @@ use super::needs::InstructionNeeds;
 use super::types::Demand;
 use crate::machine::detail::{BufferSharing, RegistersSpec, WorkKind};
 use crate::machine::{CoreSpec, PipelineSpec};
-use crate::math::pow;
-use crate::program::PhaseSpec;
+use crate::math::{log2, pow};
+use crate::program::{ILP_WINDOWS, PhaseSpec};
 
 /// Buffers of a core at most; machines have fewer.
 pub(crate) const MOST_BUFFERS: usize = 12;
@@ -221,7 +221,7 @@ fn entries(needs: &InstructionNeeds, work: WorkKind) -> f64 {
 /// A thread's window, as its core's buffers set it.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowModel<'a> {
-    phase: &'a PhaseSpec,
+    pub(super) phase: &'a PhaseSpec,
     intensity: f64,
     /// Use of each buffer.
     pub(crate) buffers: Buffers,
@@ -232,9 +232,11 @@ pub(crate) struct WindowModel<'a> {
     /// Size with the core to itself, instructions.
     pub(crate) whole: f64,
     whole_parallelism: f64,
+    whole_position: WindowPosition,
     /// Size if co-runners take nothing of shared buffers, instructions.
     pub(crate) alone: f64,
     alone_parallelism: f64,
+    alone_position: WindowPosition,
     alone_misses: f64,
     /// Most instructions in flight behind long misses; infinite if the core does not hold threads
     /// back that wait for memory.
@@ -268,8 +270,10 @@ impl<'a> WindowModel<'a> {
             fp_waiting: fp_waiting(model, phase, here),
             whole,
             whole_parallelism: phase.ilp.parallelism_at(whole) / demand.intensity,
+            whole_position: WindowPosition::new(whole),
             alone,
             alone_parallelism: phase.ilp.parallelism_at(alone) / demand.intensity,
+            alone_position: WindowPosition::new(alone),
             alone_misses: phase.mlp.overlap_at(alone),
             waiting: f64::INFINITY,
         }
@@ -297,6 +301,18 @@ impl<'a> WindowModel<'a> {
         }
     }
 
+    /// Position of a window among those for which chains are measured.
+    pub(super) fn position(&self, window: f64) -> WindowPosition {
+        // This takes a logarithm.
+        if window == self.whole {
+            self.whole_position
+        } else if window == self.alone {
+            self.alone_position
+        } else {
+            WindowPosition::new(window)
+        }
+    }
+
     /// Long misses that are in a window at once, with lines of 64 bytes and however many the core
     /// can have outstanding.
     pub(super) fn parallel_misses(&self, window: f64) -> f64 {
@@ -305,14 +321,6 @@ impl<'a> WindowModel<'a> {
         } else {
             self.phase.mlp.overlap_at(window.min(self.waiting))
         }
-    }
-
-    /// Smallest window in which a rate of so many instructions per cycle can be sustained at a mean
-    /// latency.
-    pub(super) fn need(&self, rate: f64, latency: f64) -> f64 {
-        let parallelism = rate * latency * self.intensity;
-        let sustains = self.phase.ilp.window_for(parallelism, self.whole);
-        sustains.min(self.alone)
     }
 
     /// Instructions in it, of at most `alone`, if the back end takes `slower` times as long for each
@@ -333,6 +341,30 @@ impl<'a> WindowModel<'a> {
             at_end(slower)
         } else {
             room - at_end(1.0 / slower)
+        }
+    }
+}
+
+/// Position of a window among [`ILP_WINDOWS`], behind which there is one of 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct WindowPosition {
+    /// The smallest of them that is as large, or the largest.
+    pub(super) next: usize,
+    /// How far it is from the one before towards that one, by logarithm, 0 to 1.
+    pub(super) share: f64,
+}
+
+impl WindowPosition {
+    fn new(window: f64) -> Self {
+        let most = ILP_WINDOWS.len() - 1;
+        let next = ILP_WINDOWS.partition_point(|&size| size < window).min(most);
+        let before = next
+            .checked_sub(1)
+            .map_or(1.0, |before| ILP_WINDOWS[before]);
+        let share = log2(window / before) / log2(ILP_WINDOWS[next] / before);
+        Self {
+            next,
+            share: share.clamp(0.0, 1.0),
         }
     }
 }

@@ -1,14 +1,8 @@
-//! Limits that a core sets on one thread: dispatch, ports, fetch, and the chain of its operations.
+//! Limits that a core sets on one thread: dispatch, ports and fetch.
 
 use super::claims::unevenness;
-use super::core_model::{CLASSES, CoreModel};
+use super::core_model::CoreModel;
 use super::needs::{InstructionNeeds, StretchNeeds};
-use crate::machine::CoreSpec;
-use crate::machine::detail::WorkKind;
-use crate::program::{ChainSpec, PhaseSpec};
-
-/// Cycles per instruction of a chain, at least: a program without a chain has no other limit here.
-const SHORTEST: f64 = 0.01;
 
 /// Instructions per cycle that a core sustains for one thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,50 +68,5 @@ impl CoreLimits {
             piled: piled / all,
             fetched: fetched / front,
         }
-    }
-}
-
-/// A thread's longest chain of operations that wait for each other.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct DependenceChain {
-    pub(crate) spec: ChainSpec,
-    /// Cycles per instruction if all data is in the L1.
-    pub(crate) latency: f64,
-    /// Loads on the chain per load: the share of their latency that counts there.
-    pub(crate) load_share: f64,
-}
-
-impl DependenceChain {
-    pub(super) fn new(phase: &PhaseSpec, core: &CoreSpec, model: &CoreModel) -> Self {
-        let spec = phase.chain();
-        let cycles = |work: WorkKind| f64::from(model.tables.times[work.index()].latency_cycles);
-        let sum = spec.plain * cycles(WorkKind::Integer)
-            + spec.load * core.l1d.latency_cycles
-            + spec.fp * 0.5 * (cycles(WorkKind::FpAdd) + cycles(WorkKind::FpMultiply))
-            + spec.multiply * cycles(WorkKind::Multiply)
-            + spec.divide * cycles(WorkKind::Divide)
-            + spec.fp_divide * cycles(WorkKind::FpDivide)
-            + spec.vector * cycles(WorkKind::VectorMove)
-            + spec.count * cycles(WorkKind::Count)
-            + spec.address * cycles(WorkKind::Address)
-            + spec.double_shift * cycles(WorkKind::DoubleShift)
-            + spec.wide_divide * cycles(WorkKind::WideDivide)
-            + spec.convert * cycles(WorkKind::Convert)
-            + spec.cross * cycles(WorkKind::Cross)
-            + spec.vector_multiply * cycles(WorkKind::VectorMultiply)
-            + spec.wide_vector_multiply * cycles(WorkKind::WideVectorMultiply)
-            + spec.square_root * cycles(WorkKind::SquareRoot);
-        let loads = phase.mix.load;
-        Self {
-            spec,
-            latency: sum.max(SHORTEST),
-            load_share: if loads > 0.0 { spec.load / loads } else { 0.0 },
-        }
-    }
-
-    /// Cycles that its operations wait if one of each unit class waits so long.
-    pub(super) fn queueing(&self, waits: &[f64; CLASSES]) -> f64 {
-        let [int, fp, load, ..] = waits;
-        self.spec.plain * int + self.spec.fp * fp + self.spec.load * load
     }
 }

@@ -7,6 +7,7 @@
 mod branches;
 mod buffers;
 mod caches;
+mod chain;
 mod claims;
 pub(crate) mod core_model;
 mod dispatch;

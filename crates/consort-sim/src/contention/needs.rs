@@ -3,13 +3,15 @@
 //! A cycle of fetch brings at most so many operations from one aligned block of code, and ends at a
 //! taken branch. A run of instructions is as likely to end behind each of them, so what is left of
 //! it at a block's border is distributed as the whole run is, and the mean is exact but for how
-//! many operations a block holds.
+//! many operations a block holds. Code that is there decoded comes without regard to blocks, as far
+//! as the cache of decoded operations holds it.
 
+use super::caches::{CacheSets, SETS};
 use super::core_model::{CoreModel, WORKS, WorkAmounts};
-use crate::machine::detail::{FusedPair, WorkKind};
+use crate::machine::detail::{BufferSharing, FusedPair, WorkKind};
 use crate::machine::tables::FrontTables;
 use crate::math::{exp, pow};
-use crate::phase::Phase;
+use crate::phase::{LineEffect, Phase};
 use crate::program::{MixSpec, PhaseSpec, StretchSpec};
 
 /// Operations per cycle of dispatch in the pipeline in which the resolution of branches is measured.
@@ -48,10 +50,15 @@ pub(crate) struct StretchNeeds {
 }
 
 impl StretchNeeds {
-    /// Works out the needs of a phase's stretches on a core that dispatches `width` of its
-    /// operations per cycle.
-    pub(crate) fn for_phase(model: &CoreModel, phase: &Phase, width: f64) -> Vec<Self> {
-        let front = &model.tables.front;
+    /// Works out the needs of a phase's stretches on a core with `on_core` threads that dispatches
+    /// `width` of its operations per cycle.
+    pub(crate) fn for_phase(
+        model: &CoreModel,
+        phase: &Phase,
+        width: f64,
+        on_core: f64,
+    ) -> Vec<Self> {
+        let code = CodeSupply::new(&model.tables.front, phase, on_core);
         let mut all: Vec<Self> = Vec::with_capacity(phase.stretches.len());
         let mut before: Option<&StretchSpec> = None;
         let kinds = DistinguishedKinds::new(model, phase);
@@ -65,12 +72,7 @@ impl StretchNeeds {
             };
             let fetch_turns = match (before.filter(like), all.last()) {
                 (Some(_), Some(last)) => last.needs.fetch_turns,
-                _ => fetch_cycles(
-                    front,
-                    stretch.taken,
-                    fused.slots(stretch),
-                    phase.spec.code_bytes(),
-                ),
+                _ => code.fetch_cycles(stretch.taken, fused.slots(stretch)),
             };
             all.push(Self {
                 share: stretch.share,
@@ -320,19 +322,71 @@ const RAREST: f64 = 1e-4;
 /// 0.17 to 0.49, their median is 0.44.
 const LENGTHS: f64 = 0.45;
 
-/// Cycles of fetch per instruction of so many taken branches, operations and bytes.
-fn fetch_cycles(front: &FrontTables, taken: f64, operations: f64, bytes: f64) -> f64 {
-    let taken = taken.max(RAREST);
-    let goes_on = 1.0 - (taken / operations).min(1.0);
-    let run = match front.op_cache {
-        // Lines of decoded operations follow each other within a cycle.
-        Some(cache) => 1.0 / (1.0 - pow(goes_on, f64::from(cache.width))),
-        None => {
-            let block = operations * f64::from(front.fetch_bytes) / bytes;
-            CodeRun { goes_on, block }.cycles(f64::from(front.fetch_width))
+/// Code that a line of decoded operations covers, bytes.
+const DECODED_BYTES: f64 = 32.0;
+
+/// Supply of a thread's code on its core.
+struct CodeSupply<'a> {
+    front: &'a FrontTables,
+    /// Bytes of code per instruction.
+    bytes: f64,
+    /// Share of the code that is not there decoded, 0 to 1.
+    undecoded: f64,
+}
+
+impl<'a> CodeSupply<'a> {
+    /// The share of decoded code follows from the misses of a cache as large as the code that all
+    /// lines cover, for lines so long, over the lines that runs between taken branches touch.
+    /// Threads have equal parts of what they share.
+    fn new(front: &'a FrontTables, phase: &Phase, on_core: f64) -> Self {
+        let bytes = phase.spec.code_bytes();
+        let undecoded = front.op_cache.map_or(1.0, |cache| {
+            let parts = match cache.sharing {
+                BufferSharing::Private => 1.0,
+                BufferSharing::Halved => on_core.min(2.0),
+                BufferSharing::Shared | BufferSharing::Partitioned => on_core,
+            };
+            let lines = f64::from(cache.ops / cache.line_ops.max(1)) / parts;
+            let effect = LineEffect::for_code(&phase.spec, DECODED_BYTES);
+            let capacity = lines * DECODED_BYTES / effect.space;
+            let sets = CacheSets::from_ways(cache.ways);
+            let mut held = [0.0; SETS];
+            for (held, share) in held.iter_mut().zip(sets.capacities()) {
+                *held = share * capacity;
+            }
+            let missed = effect.misses * sets.misses(&phase.code, held);
+            let touched = phase.spec.taken_branches() + bytes / DECODED_BYTES;
+            (missed / touched).min(1.0)
+        });
+        Self {
+            front,
+            bytes,
+            undecoded,
         }
-    };
-    taken * run
+    }
+
+    /// Cycles of fetch per instruction of so many taken branches and operations.
+    fn fetch_cycles(&self, taken: f64, operations: f64) -> f64 {
+        let taken = taken.max(RAREST);
+        let goes_on = 1.0 - (taken / operations).min(1.0);
+        let decoding = || {
+            let block = operations * f64::from(self.front.fetch_bytes) / self.bytes;
+            CodeRun { goes_on, block }.cycles(f64::from(self.front.fetch_width))
+        };
+        // Lines of decoded operations follow each other within a cycle.
+        let run = match self.front.op_cache {
+            None => decoding(),
+            Some(cache) => {
+                let decoded = 1.0 / (1.0 - pow(goes_on, f64::from(cache.width)));
+                if self.undecoded > 0.0 {
+                    decoded + self.undecoded * (decoding() - decoded).max(0.0)
+                } else {
+                    decoded
+                }
+            }
+        };
+        taken * run
+    }
 }
 
 /// Operations from one taken branch to the next.
@@ -400,7 +454,12 @@ mod tests {
         let spec = presets::find(machine).unwrap();
         let core = spec.core_types.values().next().unwrap();
         let model = &CoreModel::joined_and_halved(core)[1];
-        InstructionNeeds::mean(&StretchNeeds::for_phase(model, phase, core.dispatch_width))
+        InstructionNeeds::mean(&StretchNeeds::for_phase(
+            model,
+            phase,
+            core.dispatch_width,
+            1.0,
+        ))
     }
 
     /// A phase whose stretches are alike, with such a share of branches.

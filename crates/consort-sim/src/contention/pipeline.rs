@@ -1,14 +1,14 @@
 //! One thread's cycles per instruction, given what it holds of every shared structure.
 //!
 //! Out of order (Eyerman, Eeckhout, Karkhanis, Smith, TOCS 2009, section 4):
-//! dispatch at `min(width, a·w^b / l)` instructions per cycle, where `a·w^b` is
-//! the parallelism in a window of w instructions and `l` their mean latency,
-//! hits in L2 and LLC included; plus the time that nothing is dispatched:
+//! dispatch at the lower of the width and the rate of the longest chain in the window
+//! ([`super::chain`]), hits in L2 and LLC included; plus the time that nothing is dispatched:
 //! mispredicted branches, instruction misses, page walks, and misses to memory,
 //! of which MLP(w) overlap.
 //!
 //! In order: see [`super::in_order`].
 
+use super::chain::{LOADS, NO_WAITS, UnitWaits};
 use super::claims::{Front, ResourceShares, overlapped_time};
 use super::core_model::FP;
 use super::misses::Misses;
@@ -64,6 +64,9 @@ pub(crate) struct CycleTerms {
     pub(crate) window_need: f64,
     /// Share of them that are there because the back end is slower than the front end, 0 to 1.
     pub(crate) backed_up: f64,
+    /// Cycles from dispatch until an operation's operands are ready, on average; 0 for a thread
+    /// that is alone on its core.
+    pub(crate) ready_age: f64,
     /// Misses per instruction.
     pub(crate) misses: Misses,
 }
@@ -132,32 +135,39 @@ impl ThreadSetting<'_> {
 
     fn fill_out_of_order_terms(&self, held: &ResourceShares, terms: &mut CycleTerms) {
         let (latencies, limits) = (&self.latencies, &self.limits);
-        let whole = self.window.parallelism(self.window.whole);
-        let own = self.window.parallelism(held.window);
-        let l1 = self.chain.latency;
-        let queued = l1 + self.chain.queueing(&held.unit_wait);
-        let on_chain = self.chain.load_share;
         let ilp = &self.demand.phase.spec.ilp;
         let costs = latencies.measured_hits(ilp, &terms.misses, 1.0 / terms.mlp);
-        let (l2, llc) = match costs {
+        let hits = match costs {
             Some(_) => (0.0, 0.0),
-            None => latencies.hits(&terms.misses, own / terms.mlp),
+            None => {
+                let overlap = self.chain.hit_overlap(&self.window, held.window);
+                latencies.hits(&terms.misses, overlap / terms.mlp)
+            }
         };
-        let latency_l2 = queued + l2 * on_chain;
-        let latency = latency_l2 + llc * on_chain;
+        // Chains by what their operations wait for: nothing, units, hits in the L2, hits in the LLC.
+        let chain = self.chain.in_window(&self.window, held.window);
+        let with_l2_hits = self.load_waits(held.unit_wait, hits.0);
+        let with_hits = self.load_waits(with_l2_hits, hits.1);
+        let whole = self.chain.in_window(&self.window, self.window.whole);
+        let chain_alone = whole.cycles(&NO_WAITS);
+        let chain_here = chain.cycles(&with_hits);
+        let mut until_branch = held.unit_wait;
+        for (wait, own) in until_branch.iter_mut().zip(held.own_wait) {
+            *wait += own;
+        }
         let resolution = self.branches.resolution(
-            queued + self.chain.queueing(&held.own_wait),
+            self.chain.stretch_with(&until_branch),
             latencies.branch_delay(&terms.misses),
         );
         terms.unhurried = terms.misses.branch * resolution;
         let shortest = 1.0 / limits.all;
-        let filled = self.full_window_cycles(shortest.max(1.0 / held.issue), latency / own);
+        let filled = self.full_window_cycles(shortest.max(1.0 / held.issue), chain_here);
         // No more than slow dispatch costs, or a narrow thread would be faster than a wide one.
-        let hurried = self.full_window_cycles(1.0 / limits.hurried, latency / own);
+        let hurried = self.full_window_cycles(1.0 / limits.hurried, chain_here);
         let absorbed = self.branches.absorbed_cycles_alone(terms.unhurried);
         terms.resolving = terms.unhurried - absorbed.min(filled - hurried);
         let resolution = terms.resolving / terms.misses.branch.max(f64::MIN_POSITIVE);
-        let into_window = self.window_filling_cycles(held.window, resolution, own / latency);
+        let into_window = self.window_filling_cycles(held.window, resolution, 1.0 / chain_here);
         terms.wrong_path = terms.misses.branch * resolution.min(into_window);
         terms.branch = terms.misses.branch * self.branches.refill + terms.resolving;
         let (l2_hits, llc_hits) = costs.unwrap_or_default();
@@ -166,38 +176,53 @@ impl ThreadSetting<'_> {
         let beyond = |front: f64, all: f64, chain: f64| {
             front + full * (self.full_window_cycles(1.0 / all, chain) - front)
         };
-        let alone = |all: f64| beyond(1.0 / all, all, l1 / whole);
+        let alone = |all: f64| beyond(1.0 / all, all, chain_alone);
         // Ports and issue queues empty the window, but do not fill it.
         let active = |chain: f64| beyond(shortest, limits.all.min(held.issue), chain);
         // Each cause is what its limit adds to those before: the differences sum to the active
         // cycles, whatever the order hides.
-        let computing = active(queued / own);
+        let computing = active(chain.cycles(&held.unit_wait));
         terms.base = alone(limits.dispatch);
         let with_ports = alone(limits.ports);
-        let with_fetch = beyond(shortest, limits.all, l1 / whole);
-        let with_window = active(l1 / own);
+        let with_fetch = beyond(shortest, limits.all, chain_alone);
+        let with_window = active(chain.cycles(&NO_WAITS));
         terms.fetch = with_fetch - with_ports;
         terms.window = with_window - with_fetch;
         terms.units = with_ports - terms.base + computing - with_window;
-        let with_l2 = active(latency_l2 / own);
+        let with_l2 = active(chain.cycles(&with_l2_hits));
         terms.l2 = with_l2 - computing;
-        let dividing = self.divider_wait(held, l1 / whole);
+        let dividing = self.divider_wait(held, chain_alone);
         terms.units += dividing;
-        terms.active = active(latency / own) + dividing;
+        terms.active = active(chain_here) + dividing;
         (terms.in_window, terms.full) = (filled, full);
         terms.llc = terms.active - dividing - with_l2;
         terms.l2 += full * l2_hits;
         terms.llc += full * llc_hits;
         terms.active += full * (l2_hits + llc_hits);
-        let emptied = self.full_window_cycles(limits.port_cycles, latency / own);
+        let emptied = self.full_window_cycles(limits.port_cycles, chain_here);
         let slower = (emptied + l2_hits + llc_hits) * limits.front;
-        let backed_up = self.window.filled(slower, full);
-        terms.backed_up = (backed_up / self.window.alone).min(1.0);
-        if self.window.is_shared {
-            terms.window_need = self.window.need(limits.all, latency);
-            let rest = self.window.alone - terms.window_need;
-            terms.in_flight = terms.window_need + terms.backed_up * rest;
+        let room = self.window.alone;
+        terms.backed_up = (self.window.filled(slower, full) / room).min(1.0);
+        if self.on_core > 1.0 {
+            let sustains = self.chain.window_for(&self.window, limits.all, &with_hits);
+            let sustains = sustains.min(room);
+            let in_flight = sustains + terms.backed_up * (room - sustains);
+            if self.window.is_shared {
+                (terms.window_need, terms.in_flight) = (sustains, in_flight);
+            }
+            // Little's law: what waits for operands in the window, over the rate.
+            let waiting = self.demand.phase.spec.waiting_share() * in_flight.min(held.window);
+            terms.ready_age = waiting * terms.active;
         }
+    }
+
+    /// The same waits, of loads longer by what hits add to an instruction.
+    fn load_waits(&self, mut waits: UnitWaits, hits: f64) -> UnitWaits {
+        let loads = self.demand.phase.spec.mix.load;
+        if loads > 0.0 {
+            waits[LOADS] += hits / loads;
+        }
+        waits
     }
 
     /// Cycles per instruction in a full window, given those of the core's limits and of the chain.

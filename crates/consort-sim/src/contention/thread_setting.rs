@@ -6,10 +6,11 @@
 
 use super::branches::BranchModel;
 use super::buffers::WindowModel;
+use super::chain::DependenceChain;
 use super::claims::ResourceShares;
 use super::core_model::{CLASSES, CoreModel, DIVIDER_KINDS, UnitClassUse, unit_use};
 use super::in_order::InOrderModel;
-use super::limits::{CoreLimits, DependenceChain};
+use super::limits::CoreLimits;
 use super::misses::{MissModel, Misses, PrefetchShares};
 use super::needs::{InstructionNeeds, StretchNeeds};
 use super::types::{Demand, RunningThread};
@@ -57,11 +58,12 @@ impl<'a> ThreadSetting<'a> {
             .min_by_key(|mode| mode.ways);
         let width =
             |mode: Option<&SmtMode>| mode.map_or(core.dispatch_width, |m| m.thread_dispatch_width);
-        let stretches = StretchNeeds::for_phase(model, &demand.phase, width(mode));
+        let stretches = StretchNeeds::for_phase(model, &demand.phase, width(mode), on_core as f64);
         let needs = InstructionNeeds::mean(&stretches);
         let alone = needs.at_width(model, &demand.phase, width(core.smt.first()));
         let limits = CoreLimits::new(model, &stretches, &needs, on_core);
-        let chain = DependenceChain::new(phase, core, model);
+        let chain = DependenceChain::new(phase, demand.intensity, core, model);
+        let branches = BranchModel::new(demand, core, model, (&needs, &limits, &chain), on_core);
         let units = unit_use(core, &phase.mix);
         let latencies = CacheLatencies::new(chip, place, demand.home_node);
         let misses = MissModel::new(chip, demand, core, on_core as f64, prefetching);
@@ -82,7 +84,7 @@ impl<'a> ThreadSetting<'a> {
             window,
             latencies,
             misses,
-            branches: BranchModel::new(demand, core, model, (&needs, &limits, &chain), on_core),
+            branches,
             units,
             in_order: InOrderModel::new(
                 demand,
@@ -122,7 +124,6 @@ impl<'a> ThreadSetting<'a> {
     /// for less, what co-runners leave of one is a divider that is taken for longer, and on a core
     /// whose chains take longer the same groups of divisions wait less.
     pub(super) fn divider_wait(&self, held: &ResourceShares, chain: f64) -> f64 {
-        let scale = self.chain.latency / self.chain.spec.reference_latency();
         let kinds = self.divisions().into_iter().zip(&self.model.dividers);
         let longer = kinds
             .zip(held.divided)
@@ -132,7 +133,7 @@ impl<'a> ThreadSetting<'a> {
                     Some(divisions) if ports > 0.0 => {
                         let interval = divider.mean_interval(divisions.slow);
                         let cycles = interval / (ports * (1.0 - taken));
-                        divisions.lengthening(cycles / scale)
+                        divisions.lengthening(cycles / self.chain.stretch)
                     }
                     _ => 0.0,
                 }

@@ -30,6 +30,10 @@ pub(crate) struct ValidateArgs {
     /// Folder for tables and pictures of the checks, created if absent; or FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
     #[arg(short, long, value_name = "DIR|FILE")]
     pub(crate) out: Vec<PathBuf>,
+    /// Compare the engines on the traces of this folder instead of those that ship: with
+    /// `--group reference`, on two machines
+    #[arg(long, value_name = "DIR")]
+    pub(crate) traces: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
     /// Output format
@@ -80,8 +84,12 @@ pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
     let result = args
         .jobs
         .run_experiment("jobs", args.seed, args.quick, |context| {
-            let data = &PublishedData::embedded();
-            consort_lab::validate::run(&groups, &GroupInputs { data, context })
+            let inputs = GroupInputs {
+                data: &PublishedData::embedded(),
+                context,
+                traces: args.traces.as_deref(),
+            };
+            consort_lab::validate::run(&groups, &inputs)
         });
     let validation = result?;
     if let Some(folder) = own_output(&args.out) {

@@ -1,6 +1,6 @@
 //! The fast engine compared with the reference, which executes the same programs' instructions.
 //!
-//! Programs are the traces that ship, each the beginning of its trace again and again. The fast
+//! Programs are the traces that ship, or those of a folder, each the beginning of its trace again and again. The fast
 //! engine gets a profile of just these instructions. Programs run together on parts of machines:
 //! all pairs of eight programs, so that the best pairs can be found, and draws of four. Slowdowns
 //! are against the same engine's run of the program alone.
@@ -47,12 +47,19 @@ const MPPM: &str = "Van Craeynest and Eeckhout, IISWC 2011: error of MPPM";
 const OWN: &str = "Consort: what is wanted of the fast engine";
 
 pub(super) fn run(inputs: &GroupInputs<'_>) -> GroupResult {
-    let programs: Vec<TracedProgram> = { TracedProgram::load_all()?.into_iter() }
+    let all = match inputs.traces {
+        Some(folder) => TracedProgram::load_folder(folder)?,
+        None => TracedProgram::load_all()?,
+    };
+    let programs: Vec<TracedProgram> = { all.into_iter() }
         .filter(|program| !program.is_kernel())
         .map(|program| program.with_limit(INSTRUCTIONS))
         .collect();
     let phases = inputs.map(&programs, profile_program)?;
-    let parts = ChipPart::load_all()?;
+    let parts = match inputs.traces {
+        Some(_) => ChipPart::load_for_traces()?,
+        None => ChipPart::load_all()?,
+    };
     let context = inputs.context;
     let extent = context.by_scale(QUICK, FULL);
     let drawn = draw_programs(&parts, programs.len(), extent, context.seed());

@@ -36,6 +36,13 @@ const PARTS: [(&str, &str, Option<u32>, PuSelection); 8] = {
     ]
 };
 
+/// The same for traces of a folder: one machine of the parts above, and one of which no trace was
+/// used in development.
+const PARTS_FOR_TRACES: [(&str, &str, Option<u32>, PuSelection); 2] = [
+    PARTS[0],
+    ("epyc-7763-smt2", "epyc-7763", None, PuSelection::Core(2)),
+];
+
 /// A part of a machine, ready to run programs on.
 pub(super) struct ChipPart {
     /// Name in tables.
@@ -48,13 +55,20 @@ pub(super) struct ChipPart {
 impl ChipPart {
     /// All parts; those for two programs come first.
     pub(super) fn load_all() -> Result<Vec<Self>, ValidateError> {
-        let mut parts = Vec::new();
-        for (key, machine, smt, selection) in PARTS {
-            let chip = Arc::new(Chip::new(&presets::find(machine)?, smt)?);
-            let pus = select_pus(&chip, selection);
-            parts.push(Self { key, chip, pus });
-        }
-        Ok(parts)
+        PARTS.into_iter().map(Self::load).collect()
+    }
+
+    /// The parts on which traces of a folder run.
+    pub(super) fn load_for_traces() -> Result<Vec<Self>, ValidateError> {
+        PARTS_FOR_TRACES.into_iter().map(Self::load).collect()
+    }
+
+    fn load(
+        (key, machine, smt, selection): (&'static str, &str, Option<u32>, PuSelection),
+    ) -> Result<Self, ValidateError> {
+        let chip = Arc::new(Chip::new(&presets::find(machine)?, smt)?);
+        let pus = select_pus(&chip, selection);
+        Ok(Self { key, chip, pus })
     }
 
     pub(super) fn core_type(&self, place: usize) -> usize {

@@ -355,10 +355,28 @@ impl SolverState<'_> {
         };
         let all = (0..members.len()).map(load).sum();
         let own = port_wait(load(queue.thread), queue.ports);
+        let others = (0..members.len()).filter(|&at| at != queue.thread);
+        let of_others = others.map(|at| {
+            let [own, other] = [queue.thread, at].map(|at| self.terms[members[at]].ready_age);
+            (load(at), load(at) * precedence(own, other))
+        });
+        let (offered, ahead) =
+            of_others.fold((0.0, 0.0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
+        let later = if offered > 0.0 { ahead / offered } else { 0.0 };
         let held = &mut self.held[members[queue.thread]];
         held.own_wait[queue.class] = own;
-        held.unit_wait[queue.class] = (port_wait(all, queue.ports) - own).max(0.0);
+        held.unit_wait[queue.class] = later * (port_wait(all, queue.ports) - own).max(0.0);
     }
+}
+
+/// Waits for a co-runner's operations over those in order of arrival, 0 to 2, given the mean ages of
+/// the thread's own and of its operations when they become ready. Ports take the operation that was
+/// dispatched first. Of two that are ready at once and whose ages are distributed exponentially, the
+/// co-runner's is the older with `b/(a + b)`, where in order of arrival each goes first half the time.
+/// What one thread waits less the other waits more, as work is conserved.
+fn precedence(own: f64, other: f64) -> f64 {
+    let both = own + other;
+    if both > 0.0 { 2.0 * other / both } else { 1.0 }
 }
 
 /// Mean wait for one of so many ports that are taken for a cycle each, cycles: half of what it is
@@ -437,6 +455,13 @@ impl SolverState<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn operations_of_full_window_go_first() {
+        assert_eq!(precedence(20.0, 20.0), 1.0);
+        assert_eq!(precedence(0.0, 0.0), 1.0);
+        assert!(precedence(40.0, 4.0) < 0.2 && precedence(4.0, 40.0) > 1.8);
+    }
 
     #[test]
     fn one_port_waits_like_m_d_1() {

@@ -3,6 +3,7 @@
 
 mod branches;
 mod build;
+mod chains;
 mod classes;
 mod copies;
 mod dividers;

@@ -6,7 +6,8 @@ use consort_sim::machine::{
     CoreSpec, L2Group, MachineSpec, NumaSpec, PipelineSpec, RobSharing, Scope, SmtMode,
 };
 use consort_sim::program::{
-    DivisionSpec, IlpSpec, MixSpec, PhaseSpec, PrefetchSpec, ResolutionSpec, StretchSpec,
+    ChainSpec, DivisionSpec, ILP_WINDOWS, IlpSpec, MixSpec, PhaseSpec, PrefetchSpec,
+    ResolutionSpec, StretchSpec,
 };
 use proptest::prelude::*;
 
@@ -157,6 +158,23 @@ fn predictor_curves() -> impl Strategy<Value = [[f64; 5]; 4]> {
     prop::array::uniform4(prop::array::uniform5(0.0f64..20.0))
 }
 
+/// Two sets of longest chains, each shorter in larger windows.
+pub fn chains() -> impl Strategy<Value = Vec<[ChainSpec; ILP_WINDOWS.len()]>> {
+    let set = (0.02f64..1.0, 0.0f64..0.4, 0.0f64..0.4, 0.0f64..0.9);
+    let set = set.prop_map(|(plain, load, fp, fall)| {
+        ILP_WINDOWS.map(|window| {
+            let part = (ILP_WINDOWS[0] / window).powf(fall);
+            ChainSpec {
+                plain: plain * part,
+                load: load * part,
+                fp: fp * part,
+                ..ChainSpec::default()
+            }
+        })
+    });
+    prop::collection::vec(set, 1..3)
+}
+
 prop_compose! {
     pub fn phases()(
         shares in prop::array::uniform6(0.01f64..1.0),
@@ -179,6 +197,7 @@ prop_compose! {
         miss_costs in prop::option::of((0.0f64..10.0, 1.0f64..30.0)),
         absorbed in prop::option::of((0.0f64..1.0, 0.0f64..1.0)),
         curves in prop::option::of(predictor_curves()),
+        chains in prop::option::of(chains()),
     ) -> PhaseSpec {
         let falling = |mut points: Vec<f64>| {
             points.sort_by(|x, y| y.total_cmp(x));
@@ -193,6 +212,7 @@ prop_compose! {
             int_divisions,
             fp_divisions,
             miss_costs: miss_costs.map(|(near, more)| [near, near + more]),
+            chains,
             ..p.ilp
         };
         p.stretches = stretches;
