@@ -162,7 +162,8 @@ pub struct BuffersSpec {
     /// Stores from dispatch until they are written to the L1D; a quarter of the reorder buffer.
     #[serde(default)]
     pub store_queue: Option<BufferSpec>,
-    /// Integer registers; enough where it is missing.
+    /// Integer registers; enough where it is missing. In the reference, threads that share a window
+    /// without `balance_percent` then rename to as many each as their equal part of it has entries.
     #[serde(default)]
     pub int_registers: Option<RegistersSpec>,
     /// Floating-point and vector registers; enough where it is missing.

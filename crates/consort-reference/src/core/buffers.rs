@@ -171,8 +171,14 @@ impl BufferPools {
             window: BufferPool::new(tables.window_in_mode(width), threads),
             loads: BufferPool::new(tables.load_queue, threads),
             stores: BufferPool::new(tables.store_queue, threads),
-            int: BufferPool::for_registers(tables.int_registers, threads),
-            vector: BufferPool::for_registers(tables.vector_registers, threads),
+            int: BufferPool::for_registers(
+                renaming(tables, tables.int_registers, threads),
+                threads,
+            ),
+            vector: BufferPool::for_registers(
+                renaming(tables, tables.vector_registers, threads),
+                threads,
+            ),
             issue: tables.issue.iter().map(|q| queue(q, threads)).collect(),
         }
     }
@@ -215,6 +221,27 @@ impl BufferPools {
             Some(if better { q } else { best })
         });
         best.map(|(at, _)| Some(at as u8))
+    }
+}
+
+/// The register file of a core's file, or, where it says nothing and the window is a pool without a
+/// limit per thread, one for each thread's equal part of the window.
+///
+/// In such a pool freed entries end up with the thread that holds them longest: one that computes
+/// gives its own back within cycles, one that waits for memory when its next load returns. What
+/// keeps a chase from filling everything there is that each thread renames to registers of its own,
+/// as with the defaults of Multi2Sim: 62 registers to rename to per thread and 64 entries of the
+/// reorder buffer (`RfKind`, `RfIntSize`, `RobSize`).
+fn renaming(tables: &CoreTables, spec: RegistersSpec, threads: usize) -> RegistersSpec {
+    let is_open = tables.window.sharing == BufferSharing::Shared && tables.balance_share >= 1.0;
+    // The state takes registers of every file that is described.
+    let is_described = spec.architected > 0 || spec.sharing != BufferSharing::Private;
+    if threads < 2 || !is_open || is_described {
+        return spec;
+    }
+    RegistersSpec {
+        entries: spec.entries / threads as u32,
+        ..spec
     }
 }
 

@@ -62,6 +62,39 @@ pub fn chase(kib: u64) -> Vec<Op> {
     loads(scattered(kib * 1024 / LINE), true)
 }
 
+/// The loop that walks a scattered list, as a compiler emits it: per element the address of the
+/// next, computed from what was read, and the load; a counter and a taken branch after `unrolled`
+/// elements.
+pub fn chase_loop(kib: u64, unrolled: usize) -> Vec<Op> {
+    let [pointer, address, counter] = [1, 2, 3].map(Register::general);
+    let lines: Vec<u64> = scattered(kib * 1024 / LINE).collect();
+    let round = |lines: &[u64]| {
+        let mut ops = Vec::new();
+        for line in lines {
+            let mut next = Op::new(OpKind::Integer, at(ops.len()));
+            next.sources[0] = Some(pointer);
+            next.targets[0] = Some(address);
+            ops.push(next);
+            let mut load = read(Op::new(OpKind::Load, at(ops.len())), DATA + line * LINE);
+            load.sources[0] = Some(address);
+            load.targets[0] = Some(pointer);
+            ops.push(load);
+        }
+        let mut count = Op::new(OpKind::Integer, at(ops.len()));
+        (count.sources[0], count.targets[0]) = (Some(counter), Some(counter));
+        ops.push(count);
+        let mut branch = Op::new(OpKind::Branch, at(ops.len()));
+        branch.branch = Some(Branch {
+            turn: BranchKind::Conditional,
+            taken: true,
+            target: at(0),
+        });
+        ops.push(branch);
+        ops
+    };
+    lines.chunks_exact(unrolled).flat_map(round).collect()
+}
+
 /// Independent loads at scattered lines of an array.
 pub fn scatter(kib: u64) -> Vec<Op> {
     loads(scattered(kib * 1024 / LINE), false)
