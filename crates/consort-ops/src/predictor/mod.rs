@@ -209,8 +209,8 @@ mod tests {
 
     /// Irregular outcomes, each behind a loop's branch that is always taken, again and again: as in
     /// the loop of `adpcm_dec` of TACLeBench, whose history has period 2 in every other place.
-    fn missed_signs(predictor: Predictor, signs: u64) -> u64 {
-        let (mut predictor, mut memory) = (predictor.clone(), predictor.new_history());
+    fn missed_signs(mut predictor: Predictor, signs: u64) -> u64 {
+        let mut memory = predictor.new_history();
         let mut missed = 0;
         for round in 0..40 {
             let mut random = 1_u64;
