@@ -7,8 +7,9 @@ use consort_core::stats::{EffectCell, EffectShares, MainEffects};
 use nalgebra::{DMatrix, DVector};
 use std::collections::BTreeMap;
 
-/// Singular values below this share of the largest count as 0.
-const NEGLIGIBLE: f64 = 1e-9;
+/// Singular values below this share of the largest count as 0: stacks are good to about a hundredth,
+/// and the coefficients of a direction in which programs differ by less would only repeat noise.
+const NEGLIGIBLE: f64 = 1e-2;
 
 /// Fits the slowdown, the sum over all components, by least squares over the own share, the
 /// co-runners' share and their product of every component.
@@ -172,7 +173,7 @@ mod tests {
             }
         }
         let held_out = cross_validate(&set, 4).unwrap();
-        assert!(held_out.forward.size.mean_absolute_percent < 1e-4);
+        assert!(held_out.forward.size.mean_absolute_percent < 0.5);
         let seen = errors(&fitted, &set).unwrap();
         assert_eq!((seen.inverted, seen.inverse.count), (0, 0));
     }
