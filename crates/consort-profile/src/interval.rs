@@ -96,12 +96,12 @@ impl ThreadStretch {
     }
 
     /// Sum of the intervals that are kept.
-    pub(crate) const fn counts(&self) -> &MeterCounts {
+    pub(crate) const fn kept_counts(&self) -> &MeterCounts {
         &self.kept
     }
 
     /// Code of the intervals that are kept.
-    pub(crate) fn code(&self) -> &[u64] {
+    pub(crate) fn kept_code(&self) -> &[u64] {
         &self.kept_code
     }
 

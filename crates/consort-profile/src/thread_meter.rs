@@ -184,11 +184,11 @@ impl ThreadMeter {
 
     /// Instructions by line of code, in the intervals that are kept.
     pub(crate) fn code(&self) -> &[u64] {
-        self.stretch.code()
+        self.stretch.kept_code()
     }
 
     /// Counts of the intervals that are kept.
     pub(crate) const fn counts(&self) -> &MeterCounts {
-        self.stretch.counts()
+        self.stretch.kept_counts()
     }
 }

@@ -116,7 +116,13 @@ mod tests {
 
     #[test]
     fn interaction_is_what_effects_leave() {
-        let value = |row: usize, column: usize| if (row + column) % 2 == 0 { 1.0 } else { 2.0 };
+        let value = |row: usize, column: usize| {
+            if (row + column).is_multiple_of(2) {
+                1.0
+            } else {
+                2.0
+            }
+        };
         let cells = table(value, |_, column| column < 4);
         let shares = MainEffects::fit(&cells).unwrap().shares(&cells);
         assert!(shares.interaction > 0.999, "{shares:?}");

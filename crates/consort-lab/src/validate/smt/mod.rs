@@ -29,7 +29,7 @@ const WORST: usize = 10;
 
 const SLOWDOWN_ERROR: CheckTemplate<'static> = CheckTemplate {
     group: NAME,
-    source: "Osborn, SMART-ECRTS19 @ 398d581, MoonlightData6.xlsx: TACLeBench on a Xeon Silver 4110",
+    source: "shosborn/SMART-ECRTS19 @ 398d581, MoonlightData6.xlsx: TACLeBench on a Xeon Silver 4110",
     unit: "% mean error",
     tolerance: Tolerance::absolute(0.0),
 };
