@@ -131,7 +131,7 @@ impl ThreadStretch {
         ThreadInterval { interval, code }
     }
 
-    /// Adds an interval of this thread to those that are kept.
+    /// Keeps an interval of this thread.
     pub(crate) fn keep_interval(&mut self, ended: &ThreadInterval) {
         self.kept.add(&ended.interval.counts);
         for (all, executed) in self.kept_code.iter_mut().zip(&ended.code) {

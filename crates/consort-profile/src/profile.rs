@@ -225,7 +225,7 @@ impl ProgramProfiler {
         }
     }
 
-    /// Adds threads' intervals, with their numbers, to those that make the profile.
+    /// Adds threads' intervals, with their numbers, to the profile.
     fn keep_all(&mut self, kept: Vec<(u64, usize, ThreadInterval)>) {
         for (number, thread, ended) in kept {
             self.threads[thread].keep_interval(&ended);

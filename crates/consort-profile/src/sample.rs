@@ -7,7 +7,7 @@ use consort_ops::trace::TraceSampling;
 use crate::interval::ThreadInterval;
 use crate::recorder::{RecordedPart, WindowPlan};
 
-/// Windows that were recorded, as far as they stay when the program goes on: with a growing
+/// Windows that were recorded, as far as they stay when the program continues: with a growing
 /// distance, windows that do not fit the new one are dropped.
 #[derive(Debug)]
 pub(crate) struct WindowSample {

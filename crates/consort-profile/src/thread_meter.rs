@@ -172,7 +172,7 @@ impl ThreadMeter {
         crew.end_thread(self.number);
     }
 
-    /// Adds an interval to those that are kept.
+    /// Keeps an interval.
     pub(crate) fn keep_interval(&mut self, ended: &ThreadInterval) {
         self.stretch.keep_interval(ended);
     }

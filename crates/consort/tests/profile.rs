@@ -271,7 +271,7 @@ fn failed_program_is_kept_on_request() {
     }
 }
 
-/// Profiles the loop, as long as told, without a choice of windows.
+/// Profiles a loop of so many instructions, without a choice of windows.
 fn with_usual_windows(options: &[&str], instructions: &str) -> Option<(serde_json::Value, String)> {
     let program = program(&[])?;
     let folder = folder();

@@ -68,7 +68,7 @@ pub(crate) struct WindowPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WindowPlace {
     step: usize,
-    /// Its end, in instructions behind those that are skipped first.
+    /// Its end, in instructions behind the skipped part.
     end: u64,
 }
 
