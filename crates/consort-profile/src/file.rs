@@ -32,7 +32,7 @@ pub struct ProgramFileHeader<'a> {
     pub command: &'a str,
     /// Instructions that it executed.
     pub executed: u64,
-    /// What a reader must know of how the program ended, as a sentence without its full stop.
+    /// Remark on the end of a program that failed, as a sentence without its full stop.
     pub end: Option<&'a str>,
 }
 

@@ -55,7 +55,7 @@ impl ProgramInterval {
     }
 }
 
-/// What one thread did in an interval.
+/// Counts and code of one thread in an interval.
 #[derive(Debug, Clone)]
 pub(crate) struct ThreadInterval {
     pub(crate) interval: ProgramInterval,

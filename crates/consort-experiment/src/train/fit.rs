@@ -84,7 +84,12 @@ pub fn fit(set: &TrainingSet) -> Result<FittedLevel, FitError> {
     }
     check_rows(set)?;
     if set.slowdowns_only {
-        return fit_slowdowns(set);
+        let (parameters, absent) = fit_slowdowns(set);
+        return Ok(FittedLevel {
+            level: LevelParameters::new(set.ways, parameters)?,
+            r2: vec![None; set.components.len()],
+            absent,
+        });
     }
     let mut parameters = Vec::new();
     let mut r2 = Vec::new();

@@ -1,11 +1,13 @@
 //! Training on slowdowns alone, and the part of slowdowns that depends on who runs with whom.
 
-use super::fit::{FitError, FittedLevel, explained_variance};
 use super::{TrainingRow, TrainingSet};
 use consort_core::model::{ComponentParameters, LevelParameters};
 use consort_core::stats::{EffectCell, EffectShares, MainEffects};
 use nalgebra::{DMatrix, DVector};
 use std::collections::BTreeMap;
+
+/// Sum of squares of interactions below which there is none.
+const NO_INTERACTION: f64 = 1e-18;
 
 /// Singular values below this share of the largest count as 0: stacks are good to about a hundredth,
 /// and the coefficients of a direction in which programs differ by less would only repeat noise.
@@ -16,8 +18,9 @@ const NEGLIGIBLE: f64 = 1e-2;
 ///
 /// A slowdown does not say how it is split: since shares sum to 1, any constant can be moved between
 /// `alpha`, all `beta` and all `gamma` without a change of the sum. The coefficients of smallest
-/// norm are chosen (pseudo-inverse), with no `alpha`.
-pub(super) fn fit_slowdowns(set: &TrainingSet) -> Result<FittedLevel, FitError> {
+/// norm are chosen (pseudo-inverse), with no `alpha`. Returns the parameters of all components, and
+/// the names of components that never occurred.
+pub(super) fn fit_slowdowns(set: &TrainingSet) -> (Vec<ComponentParameters>, Vec<String>) {
     let is_absent = |component: usize| {
         let is_zero = |row: &TrainingRow| row.own[component] == 0.0 && row.others[component] == 0.0;
         set.rows.iter().all(is_zero)
@@ -46,11 +49,8 @@ pub(super) fn fit_slowdowns(set: &TrainingSet) -> Result<FittedLevel, FitError> 
             delta: solution[3 * place + 2],
         };
     }
-    Ok(FittedLevel {
-        level: LevelParameters::new(set.ways, parameters)?,
-        r2: vec![None; set.components.len()],
-        absent: absent.iter().map(|&c| set.components[c].clone()).collect(),
-    })
+    let absent = absent.iter().map(|&c| set.components[c].clone());
+    (parameters, absent.collect())
 }
 
 /// Shares of the variance of slowdowns of pairs: by victim, by co-runner, and the rest, on which
@@ -92,17 +92,16 @@ pub fn slowdown_shares(level: &LevelParameters, set: &TrainingSet) -> Option<Slo
     let (measured, predicted) = (cells(0), cells(1));
     let effects = [MainEffects::fit(&measured)?, MainEffects::fit(&predicted)?];
     let left = |effects: &MainEffects, cell: &EffectCell| cell.2 - effects.predict(cell.0, cell.1);
-    let both = measured
-        .iter()
-        .zip(&predicted)
-        .map(|(measured, predicted)| {
-            let interaction = left(&effects[0], measured);
-            (interaction, interaction - left(&effects[1], predicted))
-        });
+    let (mut total, mut unexplained) = (0.0, 0.0);
+    for (measured, predicted) in measured.iter().zip(&predicted) {
+        let interaction = left(&effects[0], measured);
+        total += interaction.powi(2);
+        unexplained += (interaction - left(&effects[1], predicted)).powi(2);
+    }
     Some(SlowdownShares {
         measured: effects[0].shares(&measured),
         predicted: effects[1].shares(&predicted),
-        interaction_r2: explained_variance(&both.collect::<Vec<_>>()),
+        interaction_r2: (total > NO_INTERACTION).then(|| 1.0 - unexplained / total),
     })
 }
 

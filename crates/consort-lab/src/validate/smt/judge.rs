@@ -14,7 +14,7 @@ pub(super) struct SlowdownTable {
     rows: Vec<Vec<f64>>,
 }
 
-/// How good predictions are.
+/// Quality of predictions.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Verdict {
     /// Mean size of the relative errors.

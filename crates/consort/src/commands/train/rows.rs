@@ -93,7 +93,14 @@ impl CsvTable {
         }
         let mut rows = Vec::new();
         for record in reader.records() {
-            let record = record.map_err(broken)?;
+            let record = record.map_err(|error| match error.kind() {
+                csv::ErrorKind::UnequalLengths { pos, len, .. } => bad_input(format!(
+                    "{path}, line {}: {len} cells for {} columns; complete the row",
+                    pos.as_ref().map_or(0, csv::Position::line),
+                    columns.len()
+                )),
+                _ => broken(error),
+            })?;
             rows.push(CsvLine {
                 number: record.position().map_or(0, csv::Position::line),
                 cells: record.iter().map(str::to_owned).collect(),
