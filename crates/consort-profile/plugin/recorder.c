@@ -30,6 +30,10 @@ EXPORT int qemu_plugin_version = CONSORT_API;
 /* Instructions that a thread takes at a time from the rest of a stage, which all threads share. */
 #define RATION 16384
 #define EVENTS 1024
+/* Most distances of windows that follow each other. */
+#define MAX_STEPS 16
+/* Instructions between two reports of how many there were, for a program that is killed. */
+#define PROGRESS (1 << 20)
 
 struct block {
     uint32_t number;
@@ -52,7 +56,12 @@ struct thread {
 
 static qemu_plugin_id_t self;
 static int channel = -1;
-static uint64_t first_skip, every, warm, window, limit;
+static uint64_t first_skip, warm, window, limit;
+/* Distances of windows, and the number of windows at each; the last distance has no end. */
+static uint64_t every[MAX_STEPS], count[MAX_STEPS];
+static unsigned int steps, step;
+/* Windows of this step that have ended. */
+static uint64_t windows;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct thread *threads[MAX_THREADS];
@@ -73,6 +82,8 @@ static volatile bool recording;
 static volatile uint64_t mark;
 static int64_t stage_left;
 static uint64_t recorded;
+/* Instructions that threads were given, and those of the last report. */
+static uint64_t given, reported;
 
 static void send_bytes(const void *from, size_t bytes)
 {
@@ -206,9 +217,11 @@ static int64_t length_of(enum stage of)
 {
     if (window == 0)
         return of == SKIP ? (int64_t)first_skip : INT64_MAX;
+    uint64_t gap = every[step] - window;
+    uint64_t warms = warm < gap ? warm : gap;
     if (of == SKIP)
-        return (int64_t)(every - warm - window);
-    return (int64_t)(of == WARM ? warm : window);
+        return (int64_t)(gap - warms);
+    return (int64_t)(of == WARM ? warms : window);
 }
 
 /* What comes behind a stage; stages of no length are passed over. */
@@ -216,6 +229,10 @@ static enum stage stage_behind(enum stage of)
 {
     static const enum stage next[] = {WARM, WINDOW, SKIP};
     enum stage to = next[of];
+    if (of == WINDOW && ++windows == count[step] && step + 1 < steps) {
+        step++;
+        windows = 0;
+    }
     while (length_of(to) == 0)
         to = next[to];
     return window == 0 ? WINDOW : to;
@@ -259,6 +276,11 @@ static void refill(struct thread *thread)
     if (stage == WINDOW)
         recorded += (uint64_t)share;
     thread->left += share;
+    if (given - reported >= PROGRESS) {
+        reported = given;
+        send_part(PROGRESSED, 0, &given, sizeof given);
+    }
+    given += (uint64_t)share;
     pthread_mutex_unlock(&lock);
 }
 
@@ -435,13 +457,29 @@ static void install(qemu_plugin_id_t id)
     qemu_plugin_register_atexit_cb(id, on_exit_of_program, NULL);
 }
 
-static uint64_t option(int argc, char **argv, const char *name)
+/* Reads numbers with a plus between them; returns how many there are. */
+static unsigned int options(int argc, char **argv, const char *name, unsigned int most,
+                            uint64_t numbers[])
 {
     size_t length = strlen(name);
+    const char *from = NULL;
+    unsigned int found = 0;
     for (int i = 0; i < argc; i++)
         if (strncmp(argv[i], name, length) == 0 && argv[i][length] == '=')
-            return strtoull(argv[i] + length + 1, NULL, 10);
-    return 0;
+            from = argv[i] + length;
+    while (from != NULL && found < most) {
+        char *end;
+        numbers[found++] = strtoull(from + 1, &end, 10);
+        from = *end == '+' ? end : NULL;
+    }
+    return found;
+}
+
+static uint64_t option(int argc, char **argv, const char *name)
+{
+    uint64_t number = 0;
+    options(argc, argv, name, 1, &number);
+    return number;
 }
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
@@ -451,7 +489,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     self = id;
     channel = (int)option(argc, argv, "channel");
     first_skip = option(argc, argv, "skip");
-    every = option(argc, argv, "every");
+    steps = options(argc, argv, "every", MAX_STEPS, every);
+    options(argc, argv, "windows", MAX_STEPS, count);
     warm = option(argc, argv, "warm");
     window = option(argc, argv, "window");
     limit = option(argc, argv, "limit");

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum kind { DESCRIBED = 1, EXECUTED = 2, FINISHED = 3, HAPPENED = 4 };
+enum kind { DESCRIBED = 1, EXECUTED = 2, FINISHED = 3, HAPPENED = 4, PROGRESSED = 5 };
 enum stage { SKIP = 0, WARM = 1, WINDOW = 2 };
 /* How the recording ended. */
 enum end { PROGRAM_ENDED = 0, LIMIT_REACHED = 1, PROGRAM_REPLACED = 2 };

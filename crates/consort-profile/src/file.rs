@@ -32,8 +32,8 @@ pub struct ProgramFileHeader<'a> {
     pub command: &'a str,
     /// Instructions that it executed.
     pub executed: u64,
-    /// Way in which it was sampled; `None` if everything was recorded.
-    pub sampling: Option<TraceSampling>,
+    /// Remark on the end of a program that failed, as a sentence without its full stop.
+    pub end: Option<&'a str>,
 }
 
 impl ExecutionFigures {
@@ -378,7 +378,7 @@ impl ProgramProfile {
     /// The program file.
     #[must_use]
     pub fn to_program_file(&self, reported: &ProgramFileHeader) -> String {
-        let mut out = header_text(reported, &self.error_text());
+        let mut out = header_text(reported, self.sampling, &self.error_text());
         let whole = std::slice::from_ref(&self.figures);
         let phases = if self.phases.is_empty() {
             whole
@@ -396,6 +396,9 @@ impl ProgramProfile {
             self.system_calls,
             self.system_calls_per_million(reported.executed)
         );
+        if let Some(end) = reported.end {
+            out += &format!("# Note: {end}.\n");
+        }
         out += &self
             .threads
             .as_ref()
@@ -446,8 +449,12 @@ impl ProgramProfile {
     }
 }
 
-fn header_text(reported: &ProgramFileHeader, errors: &str) -> String {
-    let how = match reported.sampling {
+fn header_text(
+    reported: &ProgramFileHeader,
+    sampling: Option<TraceSampling>,
+    errors: &str,
+) -> String {
+    let how = match sampling {
         None => "every instruction; data flow and use distances in one stretch of 65,536 of 16"
             .to_owned(),
         Some(s) => format!(
@@ -560,7 +567,7 @@ mod tests {
             name: "a program*",
             command: "a \"b\" \\c\n",
             executed: 400_000,
-            sampling: None,
+            end: Some("the program ended with status 3"),
         };
         for profile in [
             sums(1 << 18),
@@ -569,6 +576,7 @@ mod tests {
             let text = profile.to_program_file(&reported);
             let spec = consort_sim::program::parse("x.toml", &text);
             assert!(spec.is_ok(), "{spec:?}\n{text}");
+            assert!(text.contains("# Note: the program ended with status 3.\n"));
             assert_eq!(spec.unwrap().name, "a_program_");
         }
     }

@@ -55,12 +55,23 @@ impl ProgramInterval {
     }
 }
 
-/// Counts of one thread in an interval, and its code over all intervals.
+/// Counts and code of one thread in an interval.
+#[derive(Debug, Clone)]
+pub(crate) struct ThreadInterval {
+    pub(crate) interval: ProgramInterval,
+    code: CodeHistogram,
+}
+
+/// Instructions by the hash of their line of code, in [`FINE`] classes.
+pub(crate) type CodeHistogram = Vec<u64>;
+
+/// Counts of one thread in the current interval, and over all intervals that are kept.
 #[derive(Debug, Clone)]
 pub(crate) struct ThreadStretch {
     before: MeterCounts,
-    code: Vec<u64>,
-    pub(crate) all_code: Vec<u64>,
+    code: CodeHistogram,
+    kept: MeterCounts,
+    kept_code: CodeHistogram,
 }
 
 impl Default for ThreadStretch {
@@ -68,7 +79,8 @@ impl Default for ThreadStretch {
         Self {
             before: MeterCounts::default(),
             code: vec![0; FINE],
-            all_code: vec![0; FINE],
+            kept: MeterCounts::default(),
+            kept_code: vec![0; FINE],
         }
     }
 }
@@ -83,34 +95,47 @@ impl ThreadStretch {
         }
     }
 
-    /// All that was counted until the last interval.
-    pub(crate) const fn counts(&self) -> &MeterCounts {
-        &self.before
+    /// Sum of the intervals that are kept.
+    pub(crate) const fn kept_counts(&self) -> &MeterCounts {
+        &self.kept
+    }
+
+    /// Code of the intervals that are kept.
+    pub(crate) fn kept_code(&self) -> &[u64] {
+        &self.kept_code
     }
 
     /// Ends the stretch. Returns the code that it executed.
-    pub(crate) fn end(&mut self) -> CodeLineCounts {
-        let mut executed = [0; DIMENSIONS];
-        for (at, done) in self.code.iter_mut().enumerate() {
-            executed[at * DIMENSIONS / FINE] += *done;
-            self.all_code[at] += std::mem::take(done);
-        }
-        executed
+    pub(crate) fn end(&mut self) -> CodeHistogram {
+        std::mem::replace(&mut self.code, vec![0; FINE])
     }
 
     /// The stretch with this code that ends at these counts: the difference to the counts at the
     /// end of the last stretch.
     pub(crate) fn close_interval(
         &mut self,
-        executed: CodeLineCounts,
+        code: CodeHistogram,
         counts: MeterCounts,
-    ) -> ProgramInterval {
+    ) -> ThreadInterval {
         let since = counts.since(&self.before);
         self.before = counts;
-        ProgramInterval {
+        let mut executed = [0; DIMENSIONS];
+        for (at, done) in code.iter().enumerate() {
+            executed[at * DIMENSIONS / FINE] += *done;
+        }
+        let interval = ProgramInterval {
             longest: since.mix.instructions,
             counts: since,
             executed,
+        };
+        ThreadInterval { interval, code }
+    }
+
+    /// Keeps an interval of this thread.
+    pub(crate) fn keep_interval(&mut self, ended: &ThreadInterval) {
+        self.kept.add(&ended.interval.counts);
+        for (all, executed) in self.kept_code.iter_mut().zip(&ended.code) {
+            *all += executed;
         }
     }
 }
@@ -187,7 +212,8 @@ mod tests {
             counts.mix.add_op(&Op::new(OpKind::Integer, 0x1000));
             thread.count_instructions(0x1000, 1);
             let executed = thread.end();
-            intervals.merge_interval(number, &thread.close_interval(executed, counts.clone()));
+            let ended = thread.close_interval(executed, counts.clone());
+            intervals.merge_interval(number, &ended.interval);
         }
         intervals.close_all();
         let kept = intervals.all();

@@ -14,6 +14,7 @@ pub mod measure;
 mod phases;
 mod profile;
 pub mod recorder;
+mod sample;
 mod thread_meter;
 mod threads;
 

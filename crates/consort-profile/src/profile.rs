@@ -7,12 +7,13 @@ use consort_ops::{Op, OpKind};
 
 use crate::crew::MeterCrew;
 use crate::figures::ExecutionFigures;
-use crate::interval::{Intervals, ProgramInterval};
+use crate::interval::{Intervals, ProgramInterval, ThreadInterval};
 use crate::phases::phases;
 use crate::recorder::{
     AtomicUpdate, BlockExecution, ExecutionSink, ProgramEvent, RecordedPart, RecordingStage,
     SystemCall,
 };
+use crate::sample::WindowSample;
 use crate::thread_meter::{PendingInterval, ThreadMeter};
 use crate::threads::{
     LockMeter, SharingMeter, TeamMeasurements, ThreadMeasurements, ThreadRelations, ThreadTeam,
@@ -26,12 +27,11 @@ const EXIT: u64 = 60;
 /// Records a program and keeps what its profile and its trace need.
 #[derive(Debug)]
 pub struct ProgramProfiler {
-    sampling: Option<TraceSampling>,
+    /// `None` if everything is recorded.
+    sample: Option<WindowSample>,
     /// True if operations before any stage count.
     counts_at_first: bool,
     received: u64,
-    windows: u64,
-    last_window: Option<u64>,
     system_calls: u64,
     threads: Vec<ThreadMeter>,
     crew: MeterCrew,
@@ -56,10 +56,10 @@ pub struct ProgramProfile {
     /// Parts of equal length, at most 512: sampled windows, or stretches of a program that was
     /// recorded as a whole.
     pub intervals: Vec<ExecutionFigures>,
-    /// Windows that were counted; 1 if everything was.
+    /// Windows that are kept; 1 if everything was recorded in one piece.
     pub windows: u64,
-    /// True if these are a sample, so that there is an error.
-    pub is_sampled: bool,
+    /// Way in which these are a sample, so that there is an error; `None` if everything was recorded.
+    pub sampling: Option<TraceSampling>,
     /// Share of the program's length that each phase has; they sum to 1.
     pub phase_shares: Vec<f64>,
     /// Relations of threads to each other, if there are several.
@@ -73,7 +73,7 @@ impl ProgramProfile {
     /// windows; `None` if everything was recorded, or only one window.
     #[must_use]
     pub fn errors(&self, of: impl Fn(&ExecutionFigures) -> Vec<f64>) -> Option<Vec<f64>> {
-        if !self.is_sampled || self.intervals.len() < 2 {
+        if self.sampling.is_none() || self.intervals.len() < 2 {
             return None;
         }
         let rows: Vec<_> = self.intervals.iter().map(&of).collect();
@@ -92,14 +92,15 @@ impl ProgramProfiler {
 
     /// A profiler whose meters run in `crew`.
     pub(crate) fn with_crew(mut crew: MeterCrew, extent: RecordedPart, keeps_trace: bool) -> Self {
-        let warms = extent.sampling.is_some_and(|sampling| sampling.warm > 0);
-        let counts_at_first = !warms && extent.skip == 0;
+        let sample = WindowSample::new(extent);
+        let counts_at_first = match &sample {
+            Some(sample) => sample.begins_with_window(),
+            None => extent.skip == 0,
+        };
         Self {
-            sampling: extent.sampling,
+            sample,
             counts_at_first,
             received: 0,
-            windows: u64::from(counts_at_first),
-            last_window: counts_at_first.then_some(0),
             system_calls: 0,
             threads: vec![ThreadMeter::new(0, counts_at_first, &mut crew)],
             crew,
@@ -118,6 +119,10 @@ impl ProgramProfiler {
     pub fn finish_profile(&mut self) -> ProgramProfile {
         self.end_intervals();
         self.receive_before(u64::MAX);
+        if let Some(sample) = &mut self.sample {
+            let kept = sample.take_kept();
+            self.keep_all(kept);
+        }
         self.intervals.close_all();
         let intervals = self.intervals.all();
         let codes: Vec<_> = intervals.iter().map(ProgramInterval::code).collect();
@@ -138,8 +143,8 @@ impl ProgramProfiler {
                 .iter()
                 .map(|i| ExecutionFigures::from_counts(&i.counts))
                 .collect(),
-            windows: self.windows,
-            is_sampled: self.sampling.is_some(),
+            windows: self.sample.as_ref().map_or(1, WindowSample::windows),
+            sampling: self.sample.as_ref().and_then(WindowSample::sampling),
             threads: self.threads(),
             system_calls: self.system_calls,
         }
@@ -147,11 +152,12 @@ impl ProgramProfiler {
 
     fn threads(&self) -> Option<ThreadRelations> {
         let known = self.threads.iter().map(|thread| ThreadMeasurements {
-            code: thread.all_code(),
+            code: thread.code(),
             counts: thread.counts(),
         });
         ThreadRelations::from_measurements(&TeamMeasurements {
             threads: known.collect(),
+            counted: self.threads.iter().map(ThreadMeter::counted).sum(),
             team: &self.team,
             sharing: &self.sharing,
             locks: &self.locks,
@@ -190,13 +196,13 @@ impl ProgramProfiler {
     }
 
     fn end_interval(&mut self, thread: usize) {
-        let number = match self.sampling {
+        let number = match self.sample {
             Some(_) => self.threads[thread].stage,
             None => self.present,
         };
         let ended = self.threads[thread].end_interval(number, &mut self.crew);
         self.ended.extend(ended);
-        if self.sampling.is_some() {
+        if self.sample.is_some() {
             self.receive_before(u64::MAX);
         }
     }
@@ -209,9 +215,21 @@ impl ProgramProfiler {
             .is_some_and(|ended| ended.number < number)
             && let Some(ended) = self.ended.pop_front()
         {
-            let number = ended.number;
-            let interval = self.threads[ended.thread].receive_interval(ended, &mut self.crew);
-            self.intervals.merge_interval(number, &interval);
+            let (number, thread) = (ended.number, ended.thread);
+            let interval = self.threads[thread].receive_interval(ended, &mut self.crew);
+            let kept = match &mut self.sample {
+                Some(sample) => sample.add_window(number, thread, interval),
+                None => vec![(number, thread, interval)],
+            };
+            self.keep_all(kept);
+        }
+    }
+
+    /// Adds threads' intervals, with their numbers, to the profile.
+    fn keep_all(&mut self, kept: Vec<(u64, usize, ThreadInterval)>) {
+        for (number, thread, ended) in kept {
+            self.threads[thread].keep_interval(&ended);
+            self.intervals.merge_interval(number, &ended.interval);
         }
     }
 
@@ -235,7 +253,7 @@ impl ExecutionSink for ProgramProfiler {
         if op.first {
             self.received += 1;
             // Only a program that is recorded as a whole has intervals of a fixed length.
-            if self.sampling.is_none() && self.received.trailing_zeros() >= INTERVAL_SHIFT {
+            if self.sample.is_none() && self.received.trailing_zeros() >= INTERVAL_SHIFT {
                 self.end_intervals();
             }
         }
@@ -243,7 +261,7 @@ impl ExecutionSink for ProgramProfiler {
         if let Some(trace) = self.trace.as_mut().filter(|_| metered.is_counting()) {
             trace.push(thread, op);
         }
-        metered.add_op(op, self.sampling.is_some(), &mut self.crew);
+        metered.add_op(op, self.sample.is_some(), &mut self.crew);
         if metered.has_siblings {
             self.record_shared_access(thread, op);
         }
@@ -255,8 +273,7 @@ impl ExecutionSink for ProgramProfiler {
         let ends_interval = received >> INTERVAL_SHIFT != self.received >> INTERVAL_SHIFT;
         let metered = &mut self.threads[thread];
         let is_alone = self.trace.is_none() && !metered.has_siblings;
-        let takes =
-            is_alone && self.sampling.is_none() && !ends_interval && metered.accepts_blocks();
+        let takes = is_alone && self.sample.is_none() && !ends_interval && metered.accepts_blocks();
         if takes {
             self.received = received;
             metered.add_block(run, &mut self.crew);
@@ -267,11 +284,10 @@ impl ExecutionSink for ProgramProfiler {
     fn enter_stage(&mut self, thread: usize, stage: RecordingStage, number: u64) {
         self.ensure_thread(thread);
         self.end_interval(thread);
-        let counts = stage == RecordingStage::Window;
-        // Threads report window numbers in any order.
-        if counts && self.last_window.is_none_or(|last| number > last) {
-            self.windows += 1;
-            self.last_window = Some(number);
+        if stage == RecordingStage::Window
+            && let Some(sample) = &mut self.sample
+        {
+            sample.enter_window(number);
         }
         if self.threads[thread].enter_stage(stage, number, &mut self.crew) {
             self.locks.forget_thread(thread);

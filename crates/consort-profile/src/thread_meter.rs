@@ -3,7 +3,7 @@
 use consort_ops::Op;
 
 use crate::crew::{MeterCrew, PendingCounts};
-use crate::interval::{CodeLineCounts, ProgramInterval, ThreadStretch};
+use crate::interval::{CodeHistogram, ThreadInterval, ThreadStretch};
 use crate::measure::{InstructionCounts, MeterCounts, Stretches, line_of};
 use crate::recorder::{BlockExecution, RecordingStage};
 
@@ -41,7 +41,7 @@ pub(crate) struct PendingInterval {
     pub(crate) thread: usize,
     /// Number of the interval.
     pub(crate) number: u64,
-    executed: CodeLineCounts,
+    executed: CodeHistogram,
     requested: PendingCounts,
 }
 
@@ -161,7 +161,7 @@ impl ThreadMeter {
         &mut self,
         ended: PendingInterval,
         crew: &mut MeterCrew,
-    ) -> ProgramInterval {
+    ) -> ThreadInterval {
         let counts = crew.receive_counts(ended.requested);
         self.stretch.close_interval(ended.executed, counts)
     }
@@ -172,13 +172,23 @@ impl ThreadMeter {
         crew.end_thread(self.number);
     }
 
-    /// Instructions by line of code.
-    pub(crate) fn all_code(&self) -> &[u64] {
-        &self.stretch.all_code
+    /// Keeps an interval.
+    pub(crate) fn keep_interval(&mut self, ended: &ThreadInterval) {
+        self.stretch.keep_interval(ended);
     }
 
-    /// Counts until the last interval that was received.
-    pub(crate) fn counts(&self) -> &MeterCounts {
-        self.stretch.counts()
+    /// Instructions that were counted, in intervals that are kept or not.
+    pub(crate) const fn counted(&self) -> u64 {
+        self.mix.instructions
+    }
+
+    /// Instructions by line of code, in the intervals that are kept.
+    pub(crate) fn code(&self) -> &[u64] {
+        self.stretch.kept_code()
+    }
+
+    /// Counts of the intervals that are kept.
+    pub(crate) const fn counts(&self) -> &MeterCounts {
+        self.stretch.kept_counts()
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use consort_ops::trace::TraceSampling;
-use consort_profile::recorder::{OutputDestination, RecordedPart, record};
+use consort_profile::recorder::{OutputDestination, RecordedPart, WindowChoice, record};
 use consort_profile::{ProgramFileHeader, ProgramProfile, ProgramProfiler, ThreadRelations};
 use consort_sim::program::ProgramSpec;
 
@@ -45,7 +45,7 @@ fn profiled(mode: [&str; 4], extent: RecordedPart) -> Option<(ProgramProfile, Pr
         name: "team",
         command: "team",
         executed: ended.executed,
-        sampling: extent.sampling,
+        end: None,
     };
     let text = profile.to_program_file(&reported);
     let spec = consort_sim::program::parse("team.toml", &text);
@@ -100,7 +100,7 @@ fn roles_are_told_apart_by_samples() {
         window: 200_000,
     };
     let extent = RecordedPart {
-        sampling: Some(sampling),
+        windows: WindowChoice::Fixed(sampling),
         ..RecordedPart::default()
     };
     let mode = ["roles", "20000000", "40000000", "0"];

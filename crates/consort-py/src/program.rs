@@ -3,9 +3,8 @@
 use crate::failure::Failure;
 use crate::run::interruptible;
 use consort_lab::Descriptions;
-use consort_ops::trace::TraceSampling;
 use consort_profile::recorder::{
-    self, EndReason, OutputDestination, RecordedPart, RecordingOutcome,
+    self, EndReason, OutputDestination, RecordedPart, RecordingOutcome, WindowChoice,
 };
 use consort_profile::{ProgramFileHeader, ProgramProfiler, sanitize_name};
 use consort_sim::program::{self, ProgramSpec};
@@ -129,12 +128,6 @@ pub(crate) fn programs(suite: Option<&str>) -> PyResult<Vec<String>> {
 
 /// Number of the signal that a terminal sends for Ctrl-C, on every Linux.
 const SIGINT: i32 = 2;
-/// Stretches of instructions that are recorded by default.
-const USUAL: TraceSampling = TraceSampling {
-    every: 50_000_000,
-    window: 500_000,
-    warm: 500_000,
-};
 
 /// Runs a command under an emulator and returns its demands on a processor, as a program.
 ///
@@ -161,7 +154,10 @@ pub(crate) fn profile(
     let extent = RecordedPart {
         skip,
         limit: instructions,
-        sampling: instructions.is_none().then_some(USUAL),
+        windows: match instructions {
+            Some(_) => WindowChoice::All,
+            None => WindowChoice::Growing,
+        },
     };
     let first = command
         .first()
@@ -193,7 +189,7 @@ fn recorded(command: &[OsString], extent: RecordedPart, name: &str) -> Result<St
         name,
         command: &parts.collect::<Vec<_>>().join(" "),
         executed: ended.executed,
-        sampling: extent.sampling,
+        end: None,
     }))
 }
 

@@ -138,7 +138,10 @@ pub(crate) enum Verb {
     #[command(after_help = "Example: consort validate --group conservation --format json")]
     Validate(ValidateArgs),
     /// Train an interference model: which programs slow which down on a core, and why
-    #[command(after_help = "Example: consort train --machine power8 --ways 2,4 --out power8.toml")]
+    #[command(
+        after_help = "Example: consort train --machine power8 --ways 2,4 --out power8.toml\n\
+                      Example: consort train --rows docs/examples/pairs.csv --machine my-host --out my-host.toml"
+    )]
     Train(TrainArgs),
     /// Print a completion script for a shell
     #[command(after_help = "Example: consort completions bash > /etc/bash_completion.d/consort")]

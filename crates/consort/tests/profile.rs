@@ -212,7 +212,7 @@ fn a_termination_ends_the_program_and_writes_nothing() {
     let folder = folder();
     let output = interrupted(&program, Signal::SIGTERM, &folder.path().join("out.toml"));
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stderr(&output).contains("ended by signal 15; nothing was written"));
+    assert!(stderr(&output).contains("ended by signal 15 (SIGTERM), so nothing was written"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     let end = || {
         let mut search = Command::new("pgrep");
@@ -233,15 +233,103 @@ fn programs_that_fail_leave_no_profile() {
     let out = folder.path().join("out.toml");
     let options = ["-o", out.to_str().unwrap()];
     for (script, part) in [
-        ("exit 3", "the program failed with exit code 3"),
-        ("kill -9 $$", "the program was ended by signal 9"),
+        ("exit 3", "the program ended with status 3"),
+        ("kill -9 $$", "the program was ended by signal 9 (SIGKILL)"),
     ] {
         let output = run(&mut profiling(&options, &["sh", "-c", script]));
         check_refused(&output, 1, part, folder.path());
+        for way in ["--any-status", "--instructions N"] {
+            assert!(stderr(&output).contains(way), "{}", stderr(&output));
+        }
     }
     let options = [&options[..], &["--skip", "1G"]].concat();
     let output = run(&mut profiling(&options, &["sh", "-c", "true"]));
     check_refused(&output, 1, "smaller --skip", folder.path());
+}
+
+#[test]
+fn failed_program_is_kept_on_request() {
+    if !have("qemu-x86_64") {
+        return;
+    }
+    let folder = folder();
+    for (script, status) in [
+        ("exit 3", "the program ended with status 3"),
+        (
+            "kill -SEGV $$",
+            "the program was ended by signal 11 (SIGSEGV)",
+        ),
+    ] {
+        let out = folder.path().join(format!("{}.toml", script.len()));
+        let options = ["--any-status", "--format", "json", "-o"];
+        let options = [&options[..], &[out.to_str().unwrap()]].concat();
+        let output = run(&mut profiling(&options, &["sh", "-c", script]));
+        let document = check_well(&output, &out);
+        assert!(has_note(&document, status), "{document:#}");
+        let text = std::fs::read_to_string(&out).unwrap();
+        assert!(text.contains(&format!("# Note: {status}.")), "{text}");
+    }
+}
+
+/// Profiles a loop of so many instructions, without a choice of windows.
+fn with_usual_windows(options: &[&str], instructions: &str) -> Option<(serde_json::Value, String)> {
+    let program = program(&[])?;
+    let folder = folder();
+    let out = folder.path().join("out.toml");
+    let mut command = consort();
+    command.args(["profile", "--format", "json"]).args(options);
+    command.arg("-o").arg(&out).arg("--").arg(program.path());
+    let output = run(command.args(["sized", instructions]));
+    let document = check_well(&output, &out);
+    Some((document, std::fs::read_to_string(&out).unwrap()))
+}
+
+#[test]
+fn short_program_has_several_windows() {
+    let Some((document, text)) = with_usual_windows(&[], "30000000") else {
+        return;
+    };
+    let windows = document["windows"].as_u64().unwrap();
+    // The distance is 2 million there.
+    assert!((14..=16).contains(&windows), "{document:#}");
+    assert!(
+        text.contains("windows of 500000 instructions every 2000000"),
+        "{text}"
+    );
+    assert!(!has_note(&document, "1 window"), "{document:#}");
+    let (document, text) = with_usual_windows(&[], "3000000").unwrap();
+    assert!(text.contains("every instruction"), "{text}");
+    let executed = document["executed"].as_u64().unwrap();
+    let profiled = document["profiled"].as_u64().unwrap();
+    assert!(executed - profiled < 1000, "{document:#}");
+}
+
+#[test]
+fn single_window_is_warned_of() {
+    let fixed = ["--sampling", "every=50M,window=500k,warm=500k"];
+    let Some((document, _)) = with_usual_windows(&fixed, "30000000") else {
+        return;
+    };
+    assert_eq!(document["windows"], 1);
+    assert!(has_note(&document, "1 window: "), "{document:#}");
+    assert!(
+        has_note(&document, "or run the program longer"),
+        "{document:#}"
+    );
+}
+
+#[test]
+fn killed_program_has_its_length() {
+    let fixed = [
+        "--any-status",
+        "--sampling",
+        "every=10M,window=100k,warm=100k",
+    ];
+    let Some((document, _)) = with_usual_windows(&fixed, "-30000000") else {
+        return;
+    };
+    let executed = document["executed"].as_u64().unwrap();
+    assert!((28_000_000..32_000_000).contains(&executed), "{document:#}");
 }
 
 #[test]

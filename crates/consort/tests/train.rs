@@ -102,6 +102,54 @@ fn entries(folder: &Path) -> usize {
 }
 
 #[test]
+fn measured_rows_give_a_model_with_its_interaction() {
+    let folder = folder();
+    let out = folder.path().join("host.toml");
+    let rows = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/pairs.csv");
+    let args = [
+        "train",
+        "--rows",
+        rows,
+        "--machine",
+        "my-host",
+        "--format",
+        "json",
+        "--out",
+    ];
+    let output = run(consort().args(args).arg(&out));
+    assert!(output.status.success(), "{}", stderr(&output));
+    let document = json(&output);
+    assert_eq!(document["machine"], "my-host");
+    // The file has slowdowns by a model with three decimals.
+    assert!(
+        document["held_out_error"]["mean_abs"].as_f64().unwrap() < 0.01,
+        "{document:#}"
+    );
+    assert_eq!(document["inverse_error"]["count"], 0);
+    let variance = &document["variance"];
+    let share = |side: &str, part: &str| variance[side][part].as_f64().unwrap();
+    for side in ["measured", "model"] {
+        let sum = share(side, "victim") + share(side, "co_runner") + share(side, "interaction");
+        assert!((sum - 1.0).abs() < 1e-9, "{variance:#}");
+    }
+    assert!(
+        variance["interaction_r2"].as_f64().unwrap() > 0.9,
+        "{variance:#}"
+    );
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(text.contains("measured rows"), "{text}");
+    let components = ["--components", "/no/such.csv"];
+    check_refused(
+        &[&["train", "--rows", rows], &components[..]].concat(),
+        &["/no/such.csv"],
+    );
+    check_refused(
+        &["train", "--rows", rows, "-p", "mcf"],
+        &["--programs", "leave out"],
+    );
+}
+
+#[test]
 fn bad_input_is_one_line_and_writes_nothing() {
     let folder = folder();
     let file = folder.path().join("model.toml");

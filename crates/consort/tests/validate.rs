@@ -46,6 +46,7 @@ fn every_check_has_its_keys_and_every_group_its_line() {
             "independent",
             "conservation",
             "placement",
+            "smt",
             "speed"
         ]
     );

@@ -6,8 +6,10 @@
 //! that all runs share. Logarithm and exponential come from the `libm` crate, not from the host, so
 //! that results have the same bits everywhere.
 
+mod effects;
 mod interval;
 
+pub use effects::{EffectCell, EffectShares, MainEffects};
 pub use interval::{ConfidenceInterval, RatioInterval, t_975};
 
 /// Arithmetic mean; `None` without values.

@@ -143,7 +143,8 @@ fn files_stay_readable() {
     for program in all() {
         assert!(program.phases.len() <= 12, "{}", program.name);
         let longest = text(&program.name).lines().map(str::len).max().unwrap();
-        assert!(longest <= 180, "{}: {longest}", program.name);
+        // A measured stretch, which has to be on one line, is the longest.
+        assert!(longest <= 200, "{}: {longest}", program.name);
     }
 }
 

@@ -14,7 +14,7 @@ pub struct LevelErrors {
     /// Predicted minus measured slowdown, in percent of the measured one.
     pub forward: ErrorSpread,
     /// ST cycles that the inverse model puts under a wrong cause, in percent of the ST cycles: half
-    /// the sum of the magnitudes of the differences. Never negative.
+    /// the sum of the magnitudes of the differences. Never negative; empty if only slowdowns are known.
     pub inverse: ErrorSpread,
     /// Share of the variance of each component together that the predictions explain (R²); `None`
     /// if the component does not vary. Below 0, the mean would have been a better prediction.
@@ -73,6 +73,10 @@ impl ErrorTally {
         let mut co_runs: BTreeMap<u64, Vec<&TrainingRow>> = BTreeMap::new();
         for row in &set.rows {
             self.add_forward(level, row);
+            if set.slowdowns_only {
+                continue;
+            }
+            self.add_components(level, row);
             co_runs.entry(row.co_run).or_default().push(row);
         }
         co_runs
@@ -85,6 +89,9 @@ impl ErrorTally {
         let predicted = level.slowdown(&row.own, &row.others);
         self.forward_percent
             .push(100.0 * (predicted - measured) / measured);
+    }
+
+    fn add_components(&mut self, level: &LevelParameters, row: &TrainingRow) {
         let mut together = vec![0.0; self.components.len()];
         level.predict_stack(&row.own, &row.others, &mut together);
         let both = row.together.iter().zip(&together);

@@ -1,5 +1,6 @@
 //! The parameters of one level from a training set.
 
+use super::slowdowns::fit_slowdowns;
 use super::{TrainingRow, TrainingSet};
 use consort_core::model::{ComponentParameters, LevelParameters, ModelError};
 use nalgebra::{DMatrix, DVector, Vector4};
@@ -69,7 +70,8 @@ pub enum FitError {
 }
 
 /// Fits every component by least squares over the regressors 1, own share, co-runners' shares, and
-/// their product (equation 1 of the paper).
+/// their product (equation 1 of the paper). If only slowdowns are known, all components are fitted to
+/// them at once, without `alpha`.
 ///
 /// # Errors
 /// Too few programs, rows of another shape than the set or with values that are not finite, or a
@@ -81,6 +83,14 @@ pub fn fit(set: &TrainingSet) -> Result<FittedLevel, FitError> {
         return Err(FitError::TooFewPrograms { found, what });
     }
     check_rows(set)?;
+    if set.slowdowns_only {
+        let (parameters, absent) = fit_slowdowns(set);
+        return Ok(FittedLevel {
+            level: LevelParameters::new(set.ways, parameters)?,
+            r2: vec![None; set.components.len()],
+            absent,
+        });
+    }
     let mut parameters = Vec::new();
     let mut r2 = Vec::new();
     let mut absent = Vec::new();

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 pub mod collect;
 mod errors;
 mod fit;
+mod slowdowns;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ pub use errors::cross_validate;
 pub use errors::{ErrorHistogram, ErrorSpread};
 pub use errors::{LevelErrors, errors};
 pub use fit::{FitError, FittedLevel, MIN_PROGRAMS, fit};
+pub use slowdowns::{SlowdownShares, slowdown_shares};
 
 /// All that was measured on one machine at one number of threads per core.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +32,9 @@ pub struct TrainingSet {
     pub ways: u32,
     /// Components of the cycle stack, in the order of all stacks of the rows.
     pub components: Vec<String>,
+    /// True if only the slowdowns of the rows are known, not the stacks together: then `together`
+    /// and `measured` are the stack alone, stretched by the slowdown and as it is.
+    pub slowdowns_only: bool,
     /// One row per thread and quantum.
     pub rows: Vec<TrainingRow>,
 }
@@ -86,6 +91,7 @@ impl TrainingSet {
             machine: self.machine.clone(),
             ways: self.ways,
             components: self.components.clone(),
+            slowdowns_only: self.slowdowns_only,
             rows,
         }
     }

@@ -84,6 +84,7 @@ fn pairs(programs: &[(String, [f64; 3])], noise: f64) -> TrainingSet {
         machine: "made-up".to_owned(),
         ways: 2,
         components: COMPONENTS.map(str::to_owned).to_vec(),
+        slowdowns_only: false,
         rows: Vec::new(),
     };
     let mut number = 0;

@@ -84,7 +84,12 @@ impl PublishedData {
         let files = embedded![
             "acmp-migration.csv" "core-type-ipc.csv" "forms-machine.toml" "forms-phases.toml" "forms.csv"
             "parsec-e5320.csv" "skylake-sp.toml" "skylake-ways.csv" "spec2006-mix.csv" "spec2006-skylake.csv"
-            "splash-calls.csv" "unit-occupancy.csv"
+            "smt2-tacle.csv" "splash-calls.csv" "unit-occupancy.csv"
+            "tacle/adpcm_dec.toml" "tacle/adpcm_enc.toml" "tacle/ammunition.toml" "tacle/cjpeg_transupp.toml"
+            "tacle/cjpeg_wrbmp.toml" "tacle/dijkstra.toml" "tacle/epic.toml" "tacle/fmref.toml"
+            "tacle/gsm_dec.toml" "tacle/gsm_enc.toml" "tacle/h264_dec.toml" "tacle/huff_enc.toml"
+            "tacle/mpeg2.toml" "tacle/ndes.toml" "tacle/rijndael_dec.toml" "tacle/rijndael_enc.toml"
+            "tacle/statemate.toml" "tacle/susan.toml"
         ];
         let all = files.into_iter().chain([(PLACEMENTS, placements)]);
         Self {

@@ -13,6 +13,7 @@ mod independent;
 mod placement;
 mod reference;
 mod simulated;
+mod smt;
 
 pub use check::{CheckErrorKind, PublishedFigure, ValidationCheck, checks_to_long_table};
 pub use data::{PublishedData, ValidateError};
@@ -115,6 +116,11 @@ pub const GROUPS: &[CheckGroup] = &[
         placement::NAME,
         "Where the model of the operating system puts threads, beside a real kernel.",
         placement::run,
+    ),
+    group(
+        smt::NAME,
+        "Slowdowns on one SMT core next to measured ones, which judge mechanisms and go into nothing.",
+        smt::run,
     ),
     CheckGroup {
         is_long: true,

@@ -123,3 +123,11 @@ fn unknown_group_is_named_with_a_hint() {
         "unknown group 'consistancy'; did you mean 'consistency'?"
     );
 }
+
+#[test]
+fn missing_smt_pair_is_broken_data() {
+    let data = changed("smt2-tacle.csv", "epic,ndes,", "");
+    let error = validate("smt", &data).unwrap_err().to_string();
+    assert!(error.contains("smt2-tacle.csv"), "{error}");
+    assert!(error.contains("a pair is missing"), "{error}");
+}

@@ -6,7 +6,9 @@ use consort_ops::trace::{Trace, TraceSampling};
 use consort_ops::{Op, OpKind};
 
 use super::{BYTES, MeterCrew, SharedBatch};
-use crate::recorder::{AtomicUpdate, ExecutionSink, RecordedPart, RecordingStage, SystemCall};
+use crate::recorder::{
+    AtomicUpdate, ExecutionSink, RecordedPart, RecordingStage, SystemCall, WindowChoice,
+};
 use crate::{ProgramFileHeader, ProgramProfiler};
 
 fn trace(program: &str) -> Trace {
@@ -21,7 +23,7 @@ fn text(mut profiler: ProgramProfiler) -> String {
         name: "it",
         command: "it",
         executed: 1,
-        sampling: None,
+        end: None,
     };
     let file = profile.to_program_file(&reported);
     format!("{file}{:?}{:?}", profile.intervals, profile.threads)
@@ -60,7 +62,7 @@ fn samples_are_measured_alike_with_workers() {
         window: 100_000,
     };
     let extent = RecordedPart {
-        sampling: Some(sampling),
+        windows: WindowChoice::Fixed(sampling),
         ..RecordedPart::default()
     };
     let [alone, apart] = both(extent, |profiler| {

@@ -8,7 +8,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use tempfile::NamedTempFile;
 
 use super::program::ResolvedProgram;
-use super::{OutputDestination, ProgramRecordError, RecordedPart};
+use super::{OutputDestination, ProgramRecordError, RecordedPart, WindowPlan};
 
 /// QEMU's user-mode emulator of x86-64.
 const EMULATOR: &str = "qemu-x86_64";
@@ -81,8 +81,8 @@ impl Instrumenter {
             "{path},channel={channel},skip={},limit={limit}",
             extent.skip
         );
-        if let Some(s) = extent.sampling {
-            argument += &format!(",every={},warm={},window={}", s.every, s.warm, s.window);
+        if let Some(plan) = WindowPlan::new(extent) {
+            argument += &plan.to_plugin_options();
         }
         argument
     }

@@ -7,6 +7,7 @@ mod plan;
 mod program;
 mod sink;
 mod thread_decoder;
+mod windows;
 mod wire;
 mod words;
 
@@ -16,7 +17,6 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-use consort_ops::trace::TraceSampling;
 use nix::fcntl::{FcntlArg, fcntl};
 
 use interrupts::{SignalBlockGuard, SignalRelay};
@@ -25,6 +25,8 @@ pub use sink::{
     AtomicUpdate, BlockExecution, ExecutionSink, ProgramEvent, RecordingStage, SystemCall,
     ThreadAction,
 };
+pub use windows::WindowChoice;
+pub(crate) use windows::WindowPlan;
 
 /// Part of a program that is recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,8 +35,8 @@ pub struct RecordedPart {
     pub skip: u64,
     /// Recorded instructions after which the program is ended; `None` for no limit.
     pub limit: Option<u64>,
-    /// Choice of the instructions that are recorded; `None` for all.
-    pub sampling: Option<TraceSampling>,
+    /// Choice of the instructions that are recorded.
+    pub windows: WindowChoice,
 }
 
 /// Destination of what the program prints.

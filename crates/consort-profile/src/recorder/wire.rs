@@ -12,6 +12,7 @@ const DESCRIBED: u32 = 1;
 const EXECUTED: u32 = 2;
 const FINISHED: u32 = 3;
 const HAPPENED: u32 = 4;
+const PROGRESSED: u32 = 5;
 /// Words of an event.
 const EVENT: usize = 7;
 /// Largest part that the plugin sends, bytes.
@@ -28,7 +29,7 @@ pub(super) fn read_messages(
     let mut bytes = Vec::new();
     let mut blocks = BlockTable::default();
     let mut lanes: BTreeMap<u32, ThreadDecoder> = BTreeMap::new();
-    let mut ended = None;
+    let (mut ended, mut progressed) = (None, 0);
     while let Some((kind, thread)) = read_part(&mut channel, &mut bytes)? {
         match kind {
             DESCRIBED => blocks.add_descriptions(&bytes)?,
@@ -41,14 +42,15 @@ pub(super) fn read_messages(
             }
             HAPPENED => deliver_events(&bytes, sink)?,
             FINISHED => ended = Some(parse_end(&bytes)?),
+            PROGRESSED => progressed = words(&bytes).next().unwrap_or(progressed),
             _ => return Err(ProgramRecordError::Garbled { at: "a part" }),
         }
     }
     for lane in lanes.values_mut() {
         lane.finish(&blocks, sink);
     }
-    let received = lanes.values().map(ThreadDecoder::instruction_count).sum();
-    Ok(ended.unwrap_or((received, EndReason::Cut)))
+    let received: u64 = lanes.values().map(ThreadDecoder::instruction_count).sum();
+    Ok(ended.unwrap_or((received.max(progressed), EndReason::Cut)))
 }
 
 /// Kind and thread of the next part, whose content goes to `bytes`; `None` when the emulator has

@@ -72,6 +72,8 @@ pub(crate) struct ThreadMeasurements<'a> {
 
 pub(crate) struct TeamMeasurements<'a> {
     pub(crate) threads: Vec<ThreadMeasurements<'a>>,
+    /// Instructions that all meters counted, also in intervals that are not kept.
+    pub(crate) counted: u64,
     pub(crate) team: &'a ThreadTeam,
     pub(crate) sharing: &'a SharingMeter,
     pub(crate) locks: &'a LockMeter,
@@ -91,7 +93,6 @@ impl ThreadRelations {
             .iter()
             .map(|role| (role.threads.clone(), role.at_once))
             .collect();
-        let counted = received.threads.iter().map(|t| t.counts.mix.instructions);
         Some(Self {
             count,
             at_once: team.most_at_once(|thread| thread != 0 || !is_idle),
@@ -101,7 +102,7 @@ impl ThreadRelations {
                 .threads()
                 .map(|thread| team.instructions_executed(thread))
                 .sum(),
-            counted: counted.sum(),
+            counted: received.counted,
             data: received.sharing.data(),
             code: received.sharing.code(),
             locks: received.locks.locks(),

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArgs {
     /// Run only this group of checks; can be given several times: consistency, independent,
-    /// conservation, placement or speed, which run if none is given, or reference
+    /// conservation, placement, smt or speed, which run if none is given, or reference
     #[arg(short, long, value_name = "NAME", add = values::check_groups())]
     pub(crate) group: Vec<String>,
     /// Make fewer and shorter runs

@@ -1,6 +1,8 @@
-// A program to profile: loop, phases, forever, fork, exec or roles.
+// A program to profile: loop, sized, phases, forever, fork, exec or roles.
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,6 +66,14 @@ static void phases(void)
     sum += (unsigned long)value;
 }
 
+// A loop of so many instructions; if they are negative, it is killed behind them.
+static int sized(long instructions)
+{
+    enum { ROUND = 6 };
+    add((unsigned long)labs(instructions) / ROUND);
+    return instructions < 0 ? raise(SIGKILL) : 0;
+}
+
 static int roles(void)
 {
     pthread_t threads[4];
@@ -80,6 +90,8 @@ int main(int argc, char **argv)
     const char *mode = argc > 1 ? argv[1] : "loop";
     if (strcmp(mode, "roles") == 0)
         return roles();
+    if (strcmp(mode, "sized") == 0 && argc > 2)
+        return sized(strtol(argv[2], NULL, 10));
     add(200000);
     if (strcmp(mode, "phases") == 0)
         phases();

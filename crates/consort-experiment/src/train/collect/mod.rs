@@ -89,6 +89,7 @@ pub fn collect(
             machine: training.chip.spec().name.clone(),
             ways,
             components: bench.components().to_vec(),
+            slowdowns_only: false,
             rows: rows.into_iter().flatten().collect(),
         });
     }

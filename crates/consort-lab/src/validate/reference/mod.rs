@@ -17,7 +17,7 @@ use super::data::ValidateError;
 use super::{GroupInputs, GroupOutput, GroupResult};
 use consort_experiment::traced::TracedProgram;
 use consort_ops::trace::TraceSampling;
-use consort_profile::recorder::{ExecutionSink, RecordedPart, RecordingStage};
+use consort_profile::recorder::{ExecutionSink, RecordedPart, RecordingStage, WindowChoice};
 use consort_profile::{ProgramFileHeader, ProgramProfiler};
 use consort_sim::program::PhaseSpec;
 use parts::{ChipPart, ComparisonExtent, draw_programs};
@@ -114,7 +114,7 @@ pub(super) fn run(inputs: &GroupInputs<'_>) -> GroupResult {
 /// as warm as the reference's when measurement begins, and all data flow is measured.
 fn profile_program(program: &TracedProgram) -> Result<PhaseSpec, ValidateError> {
     let extent = RecordedPart {
-        sampling: Some(TraceSampling {
+        windows: WindowChoice::Fixed(TraceSampling {
             every: WARM_UP + INSTRUCTIONS,
             window: INSTRUCTIONS,
             warm: WARM_UP,
@@ -131,7 +131,7 @@ fn profile_program(program: &TracedProgram) -> Result<PhaseSpec, ValidateError> 
         name: program.name(),
         command: program.name(),
         executed: INSTRUCTIONS,
-        sampling: None,
+        end: None,
     };
     let file = format!("{}.toml", program.name());
     let text = profiler.finish_profile().to_program_file(&header);

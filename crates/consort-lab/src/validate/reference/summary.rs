@@ -2,7 +2,7 @@
 
 use super::parts::ProgramDraw;
 use consort_core::matching::{PairCosts, pairs};
-use consort_core::stats::{mean, quantile, spearman};
+use consort_core::stats::{EffectCell, EffectShares, MainEffects, mean, quantile, spearman};
 use serde::Serialize;
 
 /// Programs that run together, and their slowdowns against a run alone.
@@ -63,9 +63,6 @@ fn relative_error(value: f64, truth: f64) -> f64 {
 /// the reference counts cycles, about a hundred thousand.
 const DISTINCT: f64 = 1e-4;
 
-/// Victim, co-runner and slowdown.
-type KnownSlowdown = (usize, usize, f64);
-
 /// Slowdowns of each of several programs next to each of the others.
 #[derive(Clone, Debug, PartialEq)]
 struct SlowdownMatrix {
@@ -93,42 +90,16 @@ impl SlowdownMatrix {
     }
 
     /// Shares of the variance of slowdowns, 0 to 1: explained by the victim, by the co-runner, and
-    /// the rest, which depends on both. The main effects are fitted in turns (backfitting), because
-    /// the diagonal is empty: the mean over a row is over other co-runners than that over the next.
+    /// the rest, which depends on both.
     fn variance(&self) -> [f64; 3] {
-        const TURNS: u32 = 100;
-        let mut known: Vec<KnownSlowdown> = Vec::new();
+        let mut known: Vec<EffectCell> = Vec::new();
         for (victim, row) in self.slowdowns.iter().enumerate() {
             let cells = row.iter().enumerate();
             known.extend(cells.filter_map(|(other, cell)| Some((victim, other, (*cell)?))));
         }
-        let all = mean(&known.iter().map(|k| k.2).collect::<Vec<_>>()).unwrap_or(0.0);
-        let n = self.slowdowns.len();
-        // Means of residuals, by the number of a program.
-        let effects = |residual: &dyn Fn(&KnownSlowdown) -> (usize, f64)| -> Vec<f64> {
-            let mut sums = vec![(0.0, 0.0_f64); n];
-            for (at, left) in known.iter().map(residual) {
-                sums[at].0 += left;
-                sums[at].1 += 1.0;
-            }
-            let means = sums.into_iter().map(|(sum, count)| sum / count.max(1.0));
-            means.collect()
-        };
-        let (mut victims, mut others) = (vec![0.0; n], vec![0.0; n]);
-        for _ in 0..TURNS {
-            victims = effects(&|&(v, o, s)| (v, s - all - others[o]));
-            others = effects(&|&(v, o, s)| (o, s - all - victims[v]));
-        }
-        let sum = |part: &dyn Fn(&KnownSlowdown) -> f64| -> f64 {
-            known.iter().map(|k| part(k) * part(k)).sum()
-        };
-        let parts = [
-            sum(&|&(v, _, _)| victims[v]),
-            sum(&|&(_, o, _)| others[o]),
-            sum(&|&(v, o, s)| s - all - victims[v] - others[o]),
-        ];
-        let total: f64 = parts.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-        parts.map(|part| part / total)
+        let effects = MainEffects::fit(&known);
+        let shares = effects.map_or_else(EffectShares::default, |effects| effects.shares(&known));
+        [shares.rows, shares.columns, shares.interaction]
     }
 
     /// Pairs of programs, in order, that have the highest sum of STP over all pairings.

@@ -16,10 +16,11 @@ use consort_ops::Op;
 use consort_ops::trace::{TraceInfo, TraceSampling};
 use consort_profile::recorder::{
     self, AtomicUpdate, BlockExecution, EndReason, ExecutionSink, OutputDestination, ProgramEvent,
-    ProgramRecordError, RecordedPart, RecordingOutcome, RecordingStage, SystemCall,
+    ProgramRecordError, RecordedPart, RecordingOutcome, RecordingStage, SystemCall, WindowChoice,
 };
 use consort_profile::{ProgramFileHeader, ProgramProfile, ProgramProfiler, ThreadRole};
 use figures::{COLUMNS, ProfileFigure, figures};
+use nix::sys::signal::Signal;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -46,9 +47,13 @@ pub(crate) struct ProfileArgs {
     /// End the program after recording this many instructions
     #[arg(long, value_name = "N", value_parser = count_parser::<u64>(0..=MOST_INSTRUCTIONS))]
     pub(crate) instructions: Option<u64>,
-    /// Sampling of instructions: `none` records all; with --instructions none if not given
+    /// Sampling of instructions: `none` records all; if not given, none with --instructions, else
+    /// windows of 500k whose distance grows with the program's length
     #[arg(long, value_name = "every=N,window=N,warm=N", value_parser = parse_sampling)]
     pub(crate) sampling: Option<SamplingChoice>,
+    /// Keep what was measured of a program that fails: whatever its exit status, or killed by a signal
+    #[arg(long)]
+    pub(crate) any_status: bool,
     /// Output format; with json and csv the output of CMD goes to stderr
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
@@ -71,20 +76,21 @@ pub(crate) enum SamplingChoice {
 }
 
 impl SamplingChoice {
-    /// Sampling without `--sampling` and `--instructions`.
-    pub(crate) const USUAL: Self = Self::Windows(TraceSampling {
-        every: 50_000_000,
-        window: 500_000,
-        warm: 500_000,
-    });
-
-    pub(crate) const fn windows(self) -> Option<TraceSampling> {
+    pub(crate) const fn windows(self) -> WindowChoice {
         match self {
-            Self::None => None,
-            Self::Windows(sampling) => Some(sampling),
+            Self::None => WindowChoice::All,
+            Self::Windows(sampling) => WindowChoice::Fixed(sampling),
         }
     }
 }
+
+/// Sampling of a trace without `--sampling` and `--instructions`: its windows cannot be dropped
+/// later, so their distance does not grow.
+const TRACE_WINDOWS: TraceSampling = TraceSampling {
+    every: 50_000_000,
+    window: 500_000,
+    warm: 500_000,
+};
 
 /// Instructions of one run: far more than any emulator executes.
 const MOST_INSTRUCTIONS: u64 = 1 << 56;
@@ -151,7 +157,9 @@ pub(crate) fn execute(args: &ProfileArgs) -> Result<ExitCode> {
     let extent = extent(args);
     let mut profiler = ProgramProfiler::new(extent, args.trace.is_some());
     let ended = record_program(args, extent, &mut profiler)?;
-    check_end(&ended)?;
+    if !args.any_status {
+        check_end(&ended)?;
+    }
     let profile = profiler.finish_profile();
     if profile.figures.mix.instructions == 0 {
         let hint = match ended.reason {
@@ -165,11 +173,12 @@ pub(crate) fn execute(args: &ProfileArgs) -> Result<ExitCode> {
     }
     let name = name(args);
     if let Some(file) = file {
+        let failure = failure(&ended);
         let header = ProgramFileHeader {
             name: &name,
             command: &command(args),
             executed: ended.executed,
-            sampling: extent.sampling,
+            end: failure.as_deref(),
         };
         let text = profile.to_program_file(&header);
         consort_sim::program::parse(&name, &text)
@@ -193,7 +202,7 @@ pub(crate) fn execute(args: &ProfileArgs) -> Result<ExitCode> {
             program: name.clone(),
             executed: ended.executed,
             skipped: extent.skip,
-            sampling: extent.sampling,
+            sampling: profile.sampling,
         };
         if let Some(trace) = profiler.into_trace(about) {
             trace.save(path)?;
@@ -273,33 +282,45 @@ fn summary(profile: &ProgramProfile, ended: &RecordingOutcome) -> String {
 }
 
 fn extent(args: &ProfileArgs) -> RecordedPart {
-    let usual = match args.instructions {
-        Some(_) => SamplingChoice::None,
-        None => SamplingChoice::USUAL,
+    let windows = match (args.sampling, args.instructions, &args.trace) {
+        (Some(chosen), _, _) => chosen.windows(),
+        (None, Some(_), _) => WindowChoice::All,
+        (None, None, Some(_)) => WindowChoice::Fixed(TRACE_WINDOWS),
+        (None, None, None) => WindowChoice::Growing,
     };
     RecordedPart {
         skip: args.skip,
         limit: args.instructions,
-        sampling: args.sampling.unwrap_or(usual).windows(),
+        windows,
     }
 }
 
-/// Refuses a program that fails, because it did not do the work that is to be profiled. A program that
-/// was ended on purpose, by the limit or from the terminal, did.
+/// Refuses a program that failed, because it may not have done the work that is to be profiled.
 fn check_end(ended: &RecordingOutcome) -> Result<()> {
+    match failure(ended) {
+        None => Ok(()),
+        Some(failure) => Err(anyhow!(
+            "{failure}, so nothing was written; use --any-status to keep what was measured, or \
+             --instructions N to end the program before that"
+        )),
+    }
+}
+
+/// Failure of a program, in words; `None` if it succeeded, or was ended on purpose, by the limit or
+/// from the terminal.
+fn failure(ended: &RecordingOutcome) -> Option<String> {
     let interrupted = ended.status.signal() == Some(nix::libc::SIGINT);
     if ended.reason == EndReason::Limit || ended.reason == EndReason::Replaced || interrupted {
-        return Ok(());
+        return None;
     }
     match (ended.status.code(), ended.status.signal()) {
-        (Some(0), _) => Ok(()),
-        (Some(code), _) => Err(anyhow!(
-            "the program failed with exit code {code}; nothing was written"
-        )),
-        (None, Some(signal)) => Err(anyhow!(
-            "the program was ended by signal {signal}; nothing was written"
-        )),
-        (None, None) => Err(anyhow!("the program did not end; nothing was written")),
+        (Some(0), _) => None,
+        (Some(code), _) => Some(format!("the program ended with status {code}")),
+        (None, Some(signal)) => {
+            let name = Signal::try_from(signal).map_or("unnamed", Signal::as_str);
+            Some(format!("the program was ended by signal {signal} ({name})"))
+        }
+        (None, None) => Some("the program did not end".to_owned()),
     }
 }
 
@@ -330,6 +351,17 @@ fn notes(profile: &ProgramProfile, ended: &RecordingOutcome) -> Vec<String> {
             let seen = "only locks that are taken by compare-and-exchange are seen: a lower bound";
             notes.push(seen.to_owned());
         }
+    }
+    notes.extend(failure(ended));
+    if profile.sampling.is_some() && profile.windows == 1 {
+        let half = (ended.executed / 20_000).max(1);
+        notes.push(format!(
+            "1 window: {} instructions stand for all {}; use a smaller distance, as with \
+             --sampling every={}k,window={half}k,warm={half}k, or run the program longer",
+            profile.figures.mix.instructions,
+            ended.executed,
+            2 * half
+        ));
     }
     let end = match ended.reason {
         EndReason::Replaced => "the program replaced itself by another, which is not profiled",
@@ -405,7 +437,7 @@ mod tests {
     #[test]
     fn windows_fit_into_their_distance() {
         let parsed = parse_sampling("every=10M,window=1M,warm=500k").unwrap();
-        assert_eq!(parsed.windows().unwrap().warm, 500_000);
+        assert!(matches!(parsed, SamplingChoice::Windows(sampling) if sampling.warm == 500_000));
         assert_eq!(parse_sampling("none"), Ok(SamplingChoice::None));
         assert!(parse_sampling("every=1M,window=1M,warm=1").is_err());
         assert!(

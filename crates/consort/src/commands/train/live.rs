@@ -57,6 +57,7 @@ pub(super) fn train_live(args: &TrainArgs) -> Result<TrainingData> {
             machine,
             ways: 2,
             components,
+            slowdowns_only: false,
             rows: runs.rows,
         }],
     })

@@ -1,6 +1,8 @@
-//! `consort train`: an interference model from training runs, simulated or on this machine.
+//! `consort train`: an interference model from training runs, simulated or on this machine, or from
+//! measured rows.
 
 mod live;
+mod rows;
 mod show;
 mod simulated;
 
@@ -14,7 +16,8 @@ use clap::Args;
 use consort_core::model::{InterferenceModel, LevelParameters, Provenance};
 use consort_core::split_unquoted;
 use consort_experiment::train::{
-    FittedLevel, LevelErrors, MIN_PROGRAMS, TrainingSet, cross_validate, errors, fit,
+    FittedLevel, LevelErrors, MIN_PROGRAMS, SlowdownShares, TrainingSet, cross_validate, errors,
+    fit, slowdown_shares,
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,13 +27,23 @@ use std::time::{Duration, SystemTime};
 
 #[derive(Debug, Args)]
 pub(crate) struct TrainArgs {
-    /// Machine to train on: NAME or FILE.toml for a simulated one, or `live` for this one
+    /// Machine to train on: NAME or FILE.toml for a simulated one, or `live` for this one; with --rows
+    /// the name of the machine that they are of
     #[arg(short, long, value_name = "MACHINE", default_value = LIVE, add = values::machines_and_live())]
     pub(crate) machine: String,
     /// Training programs, comma-separated: simulated ones (all of spec2006 if not given), or kernels on
     /// the live machine; quotes let a path contain a comma
     #[arg(short, long, value_name = "PROGRAMS", add = values::program_list())]
     programs: Vec<String>,
+    /// Train on the measured pairs of FILE, a CSV file, instead of runs: columns program, corunner,
+    /// slowdown (time next to the co-runner over time alone), and one per component of the
+    /// program's time alone; optionally also together.COMPONENT, of its time next to the co-runner
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rows: Option<PathBuf>,
+    /// Take the components of --rows from FILE, a CSV file: column program, and one per component of
+    /// its time alone
+    #[arg(long, value_name = "FILE", requires = "rows")]
+    pub(crate) components: Option<PathBuf>,
     /// Threads per core to train for, comma-separated; 2, and 4 if a simulated core takes as many
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = count_parser::<u32>(2..=8))]
     pub(crate) ways: Vec<u32>,
@@ -88,9 +101,10 @@ pub(crate) fn execute(args: &TrainArgs) -> Result<ExitCode> {
     let table = TableOutput::begin_from_out(&args.out)?;
     let file = own_output(&args.out).map(|path| OutFile::create("model", path, args.force));
     let file = file.transpose()?;
-    let data = match args.machine.as_str() {
-        LIVE => live::train_live(args)?,
-        _ => simulated::train_simulated(args)?,
+    let data = match (&args.rows, args.machine.as_str()) {
+        (Some(rows), _) => rows::train_on_rows(args, rows)?,
+        (None, LIVE) => live::train_live(args)?,
+        (None, _) => simulated::train_simulated(args)?,
     };
     let outcome = TrainedModel::fit_model(&data, args)?;
     if let Some(file) = file {
@@ -138,6 +152,8 @@ struct TrainedLevel {
     held_out: LevelErrors,
     /// The programs that it predicts worst, worst first.
     worst: Vec<WorstProgram>,
+    /// Parts of victim, co-runner and both in the slowdowns; `None` unless they are of pairs.
+    shares: Option<SlowdownShares>,
 }
 
 impl TrainedModel {
@@ -183,6 +199,7 @@ impl TrainedLevel {
             seen: errors(&fit.level, set).map_err(bad_input)?,
             held_out: cross_validate(set, folds).map_err(bad_input)?,
             worst: rank_worst(&fit.level, set),
+            shares: slowdown_shares(&fit.level, set),
             fit,
         })
     }
@@ -204,13 +221,22 @@ fn provenance(data: &TrainingData, levels: &[TrainedLevel]) -> Provenance {
         SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
     });
     let now = humantime::format_rfc3339_seconds(now).to_string();
+    let is_inverted = |level: &&TrainedLevel| level.held_out.inverted > 0;
+    // A model file has both errors of a level or none.
+    let untested = levels.iter().filter(|level| !is_inverted(level));
+    let untested = untested.map(|level| {
+        let error = level.held_out.forward.size.mean_absolute_percent;
+        format!("; slowdowns of programs held out within {error:.1} percent on average")
+    });
     Provenance {
-        source: data.source.clone(),
+        source: std::iter::once(data.source.clone())
+            .chain(untested)
+            .collect(),
         date: now.split('T').next().unwrap_or_default().to_owned(),
         programs: programs.into_iter().map(str::to_owned).collect(),
         quanta: levels.iter().map(|level| level.co_runs as u64).sum(),
-        accuracy: levels
-            .iter()
+        accuracy: { levels.iter() }
+            .filter(is_inverted)
             .map(|level| level.held_out.accuracy())
             .collect(),
     }
@@ -226,7 +252,7 @@ struct WorstProgram {
     predicted: f64,
     /// Mean magnitude of the errors, as a share of the measured slowdown.
     mean_abs: f64,
-    /// The component with the largest mean magnitude of residuals.
+    /// The component with the largest mean magnitude of residuals; empty if only slowdowns are known.
     component: String,
     /// That mean, in ST cycles of the program.
     residual: f64,
@@ -263,7 +289,8 @@ fn rank_worst(level: &LevelParameters, set: &TrainingSet) -> Vec<WorstProgram> {
     let mut worst = Vec::new();
     for (program, sums) in programs {
         let named = set.components.iter().zip(&sums.residuals);
-        let largest = named.max_by(|a, b| a.1.total_cmp(b.1));
+        let known = named.filter(|_| !set.slowdowns_only);
+        let largest = known.max_by(|a, b| a.1.total_cmp(b.1));
         worst.push(WorstProgram {
             program: program.to_owned(),
             slowdown: sums.slowdown / sums.rows,

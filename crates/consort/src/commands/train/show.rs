@@ -4,9 +4,10 @@ use super::{TrainArgs, TrainedLevel, TrainedModel, WorstProgram};
 use crate::output::file::own_output;
 use crate::output::{self, OutputColumn, number, or_dash, percent, text};
 use consort_core::model::Deviation;
+use consort_core::stats::EffectShares;
 use consort_data::Table;
 use consort_data::long::{LongRows, RowOwner};
-use consort_experiment::train::{ErrorHistogram, ErrorSpread};
+use consort_experiment::train::{ErrorHistogram, ErrorSpread, SlowdownShares};
 use serde::Serialize;
 
 /// Programs in the list of the worst predictions.
@@ -164,29 +165,57 @@ fn level_text(level: &TrainedLevel, outcome: &TrainedModel) -> String {
             &level.held_out.forward.histogram,
         ),
         "\n".to_owned(),
-        bars(
-            "inverse error, programs held out",
-            &level.held_out.inverse.histogram,
-        ),
-        "\n".to_owned(),
+        inverse_bars(level),
         output::table(WORST, worst),
         "\n".to_owned(),
+        level.shares.as_ref().map_or_else(String::new, shares_text),
     ]
     .concat()
 }
 
+fn inverse_bars(level: &TrainedLevel) -> String {
+    let errors = &level.held_out.inverse;
+    let bars = || bars("inverse error, programs held out", &errors.histogram) + "\n";
+    (errors.count > 0).then(bars).unwrap_or_default()
+}
+
+/// One side of [`SlowdownShares`].
+struct SharesRow {
+    of: &'static str,
+    shares: EffectShares,
+}
+
+const SHARES: &[OutputColumn<SharesRow>] = &[
+    text("variance of slowdowns", |r| r.of.to_owned()),
+    number("victim %", |r| percent(r.shares.rows, 1)),
+    number("co-runner %", |r| percent(r.shares.columns, 1)),
+    number("interaction %", |r| percent(r.shares.interaction, 1)),
+];
+
+fn shares_text(both: &SlowdownShares) -> String {
+    let row = |of, shares| SharesRow { of, shares };
+    let rows = [row("measured", both.measured), row("model", both.predicted)];
+    let explained = or_dash(both.interaction_r2, |r2| format!("{r2:.2}"));
+    format!(
+        "{}R2 of the interaction, which decides about pairs: {explained}\n\n",
+        output::table(SHARES, &rows)
+    )
+}
+
+/// Errors of each kind; none of the inverse model if it was not tested.
 fn errors(level: &TrainedLevel) -> Vec<ErrorRow> {
     let row = |kind, spread: &ErrorSpread| ErrorRow {
         kind,
         size: spread.size,
         count: spread.count,
     };
-    vec![
+    let all = [
         row("forward", &level.seen.forward),
         row("inverse", &level.seen.inverse),
         row("forward, programs held out", &level.held_out.forward),
         row("inverse, programs held out", &level.held_out.inverse),
-    ]
+    ];
+    all.into_iter().filter(|row| row.count > 0).collect()
 }
 
 /// The JSON document of `consort train`. Keys are a contract: add, never rename. Keys next to `levels`
@@ -220,6 +249,38 @@ struct LevelDocument<'a> {
     /// Share of the co-runs for which the inverse model kept a guess.
     guesses_kept: f64,
     worst_programs: &'a [WorstProgram],
+    /// Null unless the rows are of pairs.
+    variance: Option<VarianceDocument>,
+}
+
+/// Shares of the variance of slowdowns, 0 to 1.
+#[derive(Serialize)]
+struct VarianceDocument {
+    measured: EffectDocument,
+    model: EffectDocument,
+    interaction_r2: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct EffectDocument {
+    victim: f64,
+    co_runner: f64,
+    interaction: f64,
+}
+
+impl From<SlowdownShares> for VarianceDocument {
+    fn from(both: SlowdownShares) -> Self {
+        let effects = |shares: EffectShares| EffectDocument {
+            victim: shares.rows,
+            co_runner: shares.columns,
+            interaction: shares.interaction,
+        };
+        Self {
+            measured: effects(both.measured),
+            model: effects(both.predicted),
+            interaction_r2: both.interaction_r2,
+        }
+    }
 }
 
 /// Errors as shares: of the measured slowdown, or of the cycles alone.
@@ -272,6 +333,7 @@ impl<'a> LevelDocument<'a> {
             held_out_inverse_error: ErrorDocument::from_spread(&level.held_out.inverse),
             guesses_kept: level.seen.guesses_kept as f64 / level.seen.inverted.max(1) as f64,
             worst_programs: &level.worst,
+            variance: level.shares.map(VarianceDocument::from),
         }
     }
 }
