@@ -163,7 +163,7 @@ pub fn chains() -> impl Strategy<Value = Vec<[ChainSpec; ILP_WINDOWS.len()]>> {
     let set = (0.02f64..1.0, 0.0f64..0.4, 0.0f64..0.4, 0.0f64..0.9);
     let set = set.prop_map(|(plain, load, fp, fall)| {
         ILP_WINDOWS.map(|window| {
-            let part = (ILP_WINDOWS[0] / window).powf(fall);
+            let part = consort_describe::math::pow(ILP_WINDOWS[0] / window, fall);
             ChainSpec {
                 plain: plain * part,
                 load: load * part,
