@@ -5,8 +5,6 @@
 //! ([`FusedPair::is_executed_as_one`] is false: ports execute both). A comparison and the branch on
 //! it are one operation up to and in its port.
 
-use crate::Op;
-
 /// Part of an operation in a pair that a front end can fuse.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fusion {
@@ -147,22 +145,23 @@ impl FusedPair {
         )
     }
 
-    /// The pair of an operation with this part and the next operation, if they can be one.
+    /// The pair of an operation with this part and the next operation, of the same instruction or
+    /// not, if they can be one.
     ///
     /// Conditions are those of Intel's cores from Sandy Bridge on (Intel, Optimization Reference
     /// Manual, 2.3.2.1); AMD's cores fuse comparisons with branches on single flags as well, which
     /// hardly occur.
     #[must_use]
-    pub fn find(first: Fusion, second: &Op) -> Option<Self> {
-        if !second.first {
+    pub fn find(first: Fusion, second: Fusion, same_instruction: bool) -> Option<Self> {
+        if same_instruction {
             return match first {
                 Fusion::Operand => Some(Self::Operand),
                 Fusion::IndexedUpdate => Some(Self::IndexedUpdate),
                 Fusion::Indexed => Some(Self::Indexed),
-                _ => (second.fusion == Fusion::Result).then_some(Self::Result),
+                _ => (second == Fusion::Result).then_some(Self::Result),
             };
         }
-        let (order, carry, flag) = match second.fusion {
+        let (order, carry, flag) = match second {
             Fusion::OnOrder => (true, true, true),
             Fusion::OnCarry => (false, true, true),
             Fusion::OnFlag => (false, false, true),
@@ -184,35 +183,25 @@ impl FusedPair {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::OpKind;
-
-    fn branch(fusion: Fusion) -> Op {
-        Op {
-            fusion,
-            ..Op::new(OpKind::Branch, 4)
-        }
-    }
 
     #[test]
     fn conditions_limit_pairs() {
         let pairs = |first| {
             [Fusion::OnOrder, Fusion::OnCarry, Fusion::OnFlag]
-                .map(|on| FusedPair::find(first, &branch(on)).is_some())
+                .map(|on| FusedPair::find(first, on, false).is_some())
         };
         assert_eq!(pairs(Fusion::Test), [true; 3]);
         assert_eq!(pairs(Fusion::Compare), [true, true, false]);
         assert_eq!(pairs(Fusion::Increment), [true, false, false]);
         assert_eq!(pairs(Fusion::Operand), [false; 3]);
-        assert_eq!(FusedPair::find(Fusion::Test, &branch(Fusion::None)), None);
+        assert_eq!(FusedPair::find(Fusion::Test, Fusion::None, false), None);
     }
 
     #[test]
     fn operand_pairs_within_its_instruction() {
-        let mut next = Op::new(OpKind::Integer, 0);
-        assert_eq!(FusedPair::find(Fusion::Operand, &next), None);
-        next.first = false;
-        let pair = FusedPair::find(Fusion::Operand, &next);
-        assert_eq!(pair, Some(FusedPair::Operand));
+        let pair = |same| FusedPair::find(Fusion::Operand, Fusion::None, same);
+        assert_eq!(pair(false), None);
+        assert_eq!(pair(true), Some(FusedPair::Operand));
     }
 
     #[test]

@@ -268,7 +268,7 @@ pub struct OpCacheSpec {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum FusedPair {
+pub enum FusionPair {
     /// A load from an address without an index, and its computation; not a constant operand next to
     /// an address relative to the instruction.
     Operand,
@@ -295,8 +295,8 @@ pub enum FusedPair {
     Memory,
 }
 
-impl FusedPair {
-    /// Every pair, in the order of [`FusedPair::index`].
+impl FusionPair {
+    /// Every pair, in the order of [`FusionPair::index`].
     pub const ALL: [Self; 11] = [
         Self::Operand,
         Self::IndexedUpdate,
@@ -311,7 +311,7 @@ impl FusedPair {
         Self::Memory,
     ];
 
-    /// Position in [`FusedPair::ALL`].
+    /// Position in [`FusionPair::ALL`].
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -352,7 +352,7 @@ pub struct FrontEndSpec {
     pub op_cache: Option<OpCacheSpec>,
     /// Pairs of operations that count as one; none where it is missing.
     #[serde(default)]
-    pub fusion: Vec<FusedPair>,
+    pub fusion: Vec<FusionPair>,
 }
 
 /// Owner of an issue port.

@@ -5,7 +5,7 @@
 //! share, not figures of a chip.
 
 use super::detail::{
-    BufferSharing, BufferSpec, DispatchGroupSpec, FetchPolicy, FusedPair, OpCacheSpec, PortScope,
+    BufferSharing, BufferSpec, DispatchGroupSpec, FetchPolicy, FusionPair, OpCacheSpec, PortScope,
     PortSpec, QueueSpec, RegistersSpec, WorkKind, WorkSpec,
 };
 use super::{CoreSpec, PipelineSpec, RobSharing, Scope, UnitSpec};
@@ -79,8 +79,8 @@ pub struct FrontTables {
     pub issue_delay: u32,
     /// Cache of decoded instructions.
     pub op_cache: Option<OpCacheSpec>,
-    /// True for pairs of operations that count as one, by [`FusedPair::index`].
-    pub fuses: [bool; FusedPair::ALL.len()],
+    /// True for pairs of operations that count as one, by [`FusionPair::index`].
+    pub fuses: [bool; FusionPair::ALL.len()],
 }
 
 impl CoreTables {
@@ -323,6 +323,6 @@ fn front(core: &CoreSpec) -> FrontTables {
         refill_cycles,
         issue_delay: delay.unwrap_or(1).clamp(1, refill_cycles),
         op_cache: said.op_cache,
-        fuses: FusedPair::ALL.map(|pair| said.fusion.contains(&pair)),
+        fuses: FusionPair::ALL.map(|pair| said.fusion.contains(&pair)),
     }
 }

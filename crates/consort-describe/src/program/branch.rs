@@ -137,8 +137,8 @@ impl BranchSpec {
         mpki * pow(sooner, self.capacity_exponent.min(1.0))
     }
 
-    /// Counters of a predictor without tags that the program trains anew per instruction, of which
-    /// the share `branches` are branches.
+    /// Counters of a predictor without tags that the program trains anew per instruction,
+    /// if the share `branches` of the instructions are branches.
     pub fn renewed(&self, branches: f64) -> f64 {
         let renewed = self.renewed_pki.map(|renewed| renewed / 1000.0);
         renewed.unwrap_or(RENEWED_SHARE * branches)

@@ -1,6 +1,6 @@
 //! Costs of fetching and dispatching a program's code, and what some cores make of its operations.
 
-use crate::machine::detail::{FusedPair, WorkKind};
+use crate::machine::detail::{FusionPair, WorkKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -79,24 +79,24 @@ pub struct PairsSpec {
 }
 
 impl PairsSpec {
-    /// Each pair, with its key and its number per instruction, in the order of [`FusedPair::ALL`].
-    pub fn pairs(&self) -> [(FusedPair, &'static str, f64); FusedPair::ALL.len()] {
+    /// Each pair, with its key and its number per instruction, in the order of [`FusionPair::ALL`].
+    pub fn pairs(&self) -> [(FusionPair, &'static str, f64); FusionPair::ALL.len()] {
         [
-            (FusedPair::Operand, "operand", self.operand),
+            (FusionPair::Operand, "operand", self.operand),
             (
-                FusedPair::IndexedUpdate,
+                FusionPair::IndexedUpdate,
                 "indexed_update",
                 self.indexed_update,
             ),
-            (FusedPair::Indexed, "indexed", self.indexed),
-            (FusedPair::Result, "result", self.result),
-            (FusedPair::Compare, "compare", self.compare),
-            (FusedPair::Test, "test", self.test),
-            (FusedPair::And, "and", self.and),
-            (FusedPair::Add, "add", self.add),
-            (FusedPair::Increment, "increment", self.increment),
-            (FusedPair::Logic, "logic", self.logic),
-            (FusedPair::Memory, "memory", self.memory),
+            (FusionPair::Indexed, "indexed", self.indexed),
+            (FusionPair::Result, "result", self.result),
+            (FusionPair::Compare, "compare", self.compare),
+            (FusionPair::Test, "test", self.test),
+            (FusionPair::And, "and", self.and),
+            (FusionPair::Add, "add", self.add),
+            (FusionPair::Increment, "increment", self.increment),
+            (FusionPair::Logic, "logic", self.logic),
+            (FusionPair::Memory, "memory", self.memory),
         ]
     }
 }

@@ -34,7 +34,7 @@ pub struct GroupInputs<'a> {
     pub data: &'a PublishedData,
     /// Seed, scale and workers. Every group but `speed` depends on seed and scale alone.
     pub context: &'a ExperimentContext<'a>,
-    /// Folder with traces that the group `reference` runs; those that ship if `None`.
+    /// Folder with traces that the group `reference` runs; the shipped ones if `None`.
     pub traces: Option<&'a Path>,
 }
 

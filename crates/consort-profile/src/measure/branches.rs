@@ -57,7 +57,7 @@ pub type Mispredictions = [SchemeCounts; SCHEMES.len()];
 /// Predictors of one scheme and every size, and their mispredictions.
 #[derive(Debug, Clone)]
 pub struct SchemePredictors {
-    /// Those of a thread alone, then those that are shared.
+    /// The ones of a thread alone, then the shared ones.
     predictors: PredictorBank,
     renewals: Option<Renewals>,
     counting: bool,

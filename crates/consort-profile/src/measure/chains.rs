@@ -98,7 +98,7 @@ pub struct ChainSchedules {
     counted: bool,
     /// Number of the block's first operation.
     first: u32,
-    /// What each operation of the block waited for last.
+    /// Numbers of the operations for which each of the block waited last.
     waited_for: Vec<Numbers>,
     classes: Vec<LatencyClass>,
     /// End of the instructions before the block.

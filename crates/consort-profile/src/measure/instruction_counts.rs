@@ -42,7 +42,7 @@ impl InstructionCounts {
     pub fn add_op(&mut self, op: &Op) {
         self.instructions += u64::from(op.first);
         self.operations[op.kind.index()] += 1;
-        if let Some(pair) = FusedPair::find(self.last, op) {
+        if let Some(pair) = FusedPair::find(self.last, op.fusion, !op.first) {
             self.pairs[pair.index()] += 1;
         }
         self.last = op.fusion;

@@ -27,7 +27,7 @@ pub(super) struct RecentValues<V> {
 #[derive(Debug, Clone)]
 struct PieceValues<V> {
     last: StoredValue<V>,
-    /// Those before it of which some bytes are left, oldest first.
+    /// Earlier ones, oldest first, as far as some bytes of them are left.
     before: Vec<StoredValue<V>>,
 }
 
@@ -49,7 +49,7 @@ impl<V: Copy> RecentValues<V> {
         }
     }
 
-    /// The values of which an operation reads a byte, as far as they may matter.
+    /// The values that an operation reads a byte of, as far as they may matter.
     pub(super) fn read(&self, op: &Op) -> impl Iterator<Item = &V> {
         pieces(op).flat_map(|(piece, bytes)| {
             let stored = self.pieces.get(&piece).into_iter();

@@ -209,7 +209,7 @@ impl ReferenceCore<'_> {
         }
     }
 
-    /// The buffer of which a thread has so much that it dispatches nothing while others run: the
+    /// The buffer that a thread fills so far that it dispatches nothing while others run: the
     /// window if it waits for too many lines from behind the L2.
     fn buffer_held_too_much(&self, at: usize) -> Option<Buffer> {
         if self.contexts.len() < 2 {

@@ -99,7 +99,7 @@ impl ReferenceCore<'_> {
         let context = &mut self.contexts[at];
         context.feed.advance();
         let find = |op: &Op, next: Option<&Op>| {
-            let pair = next.and_then(|next| FusedPair::find(op.fusion, next));
+            let pair = next.and_then(|next| FusedPair::find(op.fusion, next.fusion, !next.first));
             pair.filter(|pair| fuses[pair.index()])
         };
         let before = std::mem::take(&mut context.joins_next);

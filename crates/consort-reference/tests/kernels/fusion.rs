@@ -6,13 +6,13 @@
 use crate::machine::{about, alone, plain, with, within};
 use crate::ops;
 use consort_ops::Op;
-use consort_sim::machine::detail::{FusedPair, WorkKind, WorkSpec};
+use consort_sim::machine::detail::{FusionPair, WorkKind, WorkSpec};
 use consort_sim::machine::{MachineSpec, presets};
 
 const INTEL: [&str; 3] = ["xeon-silver-4110", "core-i7-6700", "xeon-5120"];
 
 /// The plain machine with these pairs, and with fetch that limits nothing.
-fn fusing(pairs: &[FusedPair]) -> MachineSpec {
+fn fusing(pairs: &[FusionPair]) -> MachineSpec {
     with(|core| {
         let front = core.front_end.get_or_insert_default();
         (front.fetch_bytes, front.fetch_width) = (Some(64), Some(8));
@@ -35,7 +35,7 @@ fn loads_and_their_additions_take_one_slot() {
     }
     let unfused = round_cycles(&fusing(&[]), &ops::load_additions(4), 4);
     about(unfused, 26.0 / 16.0);
-    let spec = fusing(&[FusedPair::Operand, FusedPair::Increment]);
+    let spec = fusing(&[FusionPair::Operand, FusionPair::Increment]);
     about(round_cycles(&spec, &ops::load_additions(4), 4), 17.0 / 16.0);
 }
 
@@ -50,7 +50,7 @@ fn comparisons_and_their_branches_take_one_slot_and_port() {
 
 #[test]
 fn fused_operations_share_a_window_entry() {
-    let ipc = |pairs: &[FusedPair]| {
+    let ipc = |pairs: &[FusionPair]| {
         let mut spec = fusing(pairs);
         let core = spec.core_types.get_mut("core").expect("it has this core");
         core.rob_entries = Some(16);
@@ -63,7 +63,7 @@ fn fused_operations_share_a_window_entry() {
     };
     // Sixteen additions in the window instead of eight and the load that has been committed
     // before each.
-    within(ipc(&[FusedPair::Operand]) / ipc(&[]), 16.0 / 8.5, 0.1);
+    within(ipc(&[FusionPair::Operand]) / ipc(&[]), 16.0 / 8.5, 0.1);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn pairs_that_no_machine_fuses_change_nothing() {
 
 #[test]
 fn pairs_have_the_order_of_operations() {
-    for (here, known) in consort_ops::FusedPair::ALL.into_iter().zip(FusedPair::ALL) {
+    for (here, known) in consort_ops::FusedPair::ALL.into_iter().zip(FusionPair::ALL) {
         assert_eq!(format!("{here:?}"), format!("{known:?}"));
         assert_eq!(here.index(), known.index());
     }

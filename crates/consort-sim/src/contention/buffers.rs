@@ -9,7 +9,7 @@
 //! entries as it inserts during the time that they stay:
 //!
 //! - While its front end limits it, the smallest window that sustains its rate.
-//! - While ports or a chain limit it, all that it may have, because dispatch goes on as long as
+//! - While ports or a chain limit it, all that it may have, because dispatch continues as long as
 //!   there is room. How many entries of a scheduler that takes depends on how many of its
 //!   operations wait, not on how many it executes: a chain fills a scheduler that a divider with the
 //!   same throughput leaves empty.
@@ -350,7 +350,7 @@ impl<'a> WindowModel<'a> {
 pub(super) struct WindowPosition {
     /// The smallest of them that is as large, or the largest.
     pub(super) next: usize,
-    /// How far it is from the one before towards that one, by logarithm, 0 to 1.
+    /// Its distance from the one before over the distance between both, by logarithm, 0 to 1.
     pub(super) share: f64,
 }
 

@@ -8,7 +8,7 @@
 
 use super::caches::{CacheSets, SETS};
 use super::core_model::{CoreModel, WORKS, WorkAmounts};
-use crate::machine::detail::{BufferSharing, FusedPair, WorkKind};
+use crate::machine::detail::{BufferSharing, FusionPair, WorkKind};
 use crate::machine::tables::FrontTables;
 use crate::math::{exp, pow};
 use crate::phase::{LineEffect, Phase};
@@ -22,7 +22,7 @@ const RESOLUTION_WIDTH: f64 = 4.0;
 pub(crate) struct InstructionNeeds {
     /// Operations.
     pub(crate) operations: f64,
-    /// Dispatch slots, and entries of a reorder buffer: operations less those that are fused with
+    /// Dispatch slots, and entries of a reorder buffer: operations less the ones that are fused with
     /// the one before.
     pub(crate) slots: f64,
     /// Operations that a thread dispatches at most in a cycle.
@@ -194,10 +194,10 @@ impl FusedOperations {
                 continue;
             }
             match pair {
-                FusedPair::Operand | FusedPair::IndexedUpdate | FusedPair::Indexed => {
+                FusionPair::Operand | FusionPair::IndexedUpdate | FusionPair::Indexed => {
                     loads += amount;
                 }
-                FusedPair::Result => stores += amount,
+                FusionPair::Result => stores += amount,
                 _ => branches += amount,
             }
         }

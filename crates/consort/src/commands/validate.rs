@@ -30,7 +30,7 @@ pub(crate) struct ValidateArgs {
     /// Folder for tables and pictures of the checks, created if absent; or FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
     #[arg(short, long, value_name = "DIR|FILE")]
     pub(crate) out: Vec<PathBuf>,
-    /// Compare the engines on the traces of this folder instead of those that ship: with
+    /// Compare the engines on the traces of this folder instead of the shipped ones: with
     /// `--group reference`, on two machines
     #[arg(long, value_name = "DIR")]
     pub(crate) traces: Option<PathBuf>,

@@ -36,7 +36,7 @@ const PARTS: [(&str, &str, Option<u32>, PuSelection); 8] = {
     ]
 };
 
-/// The same for traces of a folder: one machine of the parts above, and one of which no trace was
+/// The same for traces of a folder: one machine of the parts above, and one for which no trace was
 /// used in development.
 const PARTS_FOR_TRACES: [(&str, &str, Option<u32>, PuSelection); 2] = [
     PARTS[0],

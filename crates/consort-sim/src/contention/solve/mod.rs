@@ -227,7 +227,7 @@ impl<'a> SolverState<'a> {
                 self.divide_cache(at, cache, sharing);
             }
         }
-        self.share_predictors(sharing);
+        predictors::share_predictors(self, sharing);
         self.divide_windows(sharing);
         self.queue_for_units(sharing);
         self.share_dividers(sharing);

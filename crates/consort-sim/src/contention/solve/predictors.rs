@@ -21,39 +21,37 @@ use crate::contention::layout::SharedStructures;
 use crate::contention::types::Demand;
 use std::sync::Arc;
 
-impl SolverState<'_> {
-    /// Notes how much strangers insert into each thread's predictor.
-    pub(super) fn share_predictors(&mut self, sharing: &SharedStructures<'_>) {
-        for members in &sharing.predictors {
-            if self.rests[members[0]] {
-                continue;
-            }
-            for &i in members {
-                let demand = sharing.settings[i].demand;
-                let branches = demand.phase.spec.mix.branch / self.guess[i].time_s;
-                let foreign: f64 = members
-                    .iter()
-                    .filter(|&&j| j != i)
-                    .map(|&j| {
-                        let other = sharing.settings[j].demand;
-                        foreign_share(demand, other) * self.insertions_per_s(sharing, j)
-                    })
-                    .sum();
-                self.held[i].strangers = if branches > 0.0 {
-                    foreign / branches
-                } else {
-                    0.0
-                };
-            }
+/// Notes how much strangers insert into each thread's predictor.
+pub(super) fn share_predictors(state: &mut SolverState<'_>, sharing: &SharedStructures<'_>) {
+    for members in &sharing.predictors {
+        if state.rests[members[0]] {
+            continue;
+        }
+        for &i in members {
+            let demand = sharing.settings[i].demand;
+            let branches = demand.phase.spec.mix.branch / state.guess[i].time_s;
+            let foreign: f64 = members
+                .iter()
+                .filter(|&&j| j != i)
+                .map(|&j| {
+                    let other = sharing.settings[j].demand;
+                    foreign_share(demand, other) * insertions_per_s(state, sharing, j)
+                })
+                .sum();
+            state.held[i].strangers = if branches > 0.0 {
+                foreign / branches
+            } else {
+                0.0
+            };
         }
     }
+}
 
-    fn insertions_per_s(&self, sharing: &SharedStructures<'_>, i: usize) -> f64 {
-        let branches = &sharing.settings[i].branches;
-        // Of the guess rather than of the last terms, so that steps of the iteration are damped.
-        let mispredictions = branches.mispredictions(self.guess[i].strangers);
-        branches.insertions(mispredictions) / self.guess[i].time_s
-    }
+fn insertions_per_s(state: &SolverState<'_>, sharing: &SharedStructures<'_>, i: usize) -> f64 {
+    let branches = &sharing.settings[i].branches;
+    // Of the guess rather than of the last terms, so that steps of the iteration are damped.
+    let mispredictions = branches.mispredictions(state.guess[i].strangers);
+    branches.insertions(mispredictions) / state.guess[i].time_s
 }
 
 /// Share of what `other` inserts that is foreign to a thread, 0 to 1.

@@ -2,7 +2,7 @@
 //! hand. The reference has the same loops in its tests.
 
 use super::build::{alone, machine_with, phase};
-use consort_sim::machine::detail::FusedPair;
+use consort_sim::machine::detail::FusionPair;
 use consort_sim::machine::{MachineSpec, presets};
 use consort_sim::program::{ChainSpec, MixSpec, PairsSpec, PhaseSpec, StretchSpec};
 
@@ -90,14 +90,14 @@ fn comparisons_and_their_branches_take_one_slot_and_port() {
 /// A machine that fuses so many kinds of pairs.
 fn fusing(pairs: usize) -> MachineSpec {
     machine_with(|core| {
-        core.front_end.get_or_insert_default().fusion = FusedPair::ALL[..pairs].to_vec();
+        core.front_end.get_or_insert_default().fusion = FusionPair::ALL[..pairs].to_vec();
     })
 }
 
 #[test]
 fn more_fusion_never_slows_a_thread() {
     for phase in [load_additions(), fused_branches()] {
-        let speeds: Vec<f64> = (0..=FusedPair::ALL.len())
+        let speeds: Vec<f64> = (0..=FusionPair::ALL.len())
             .map(|pairs| alone(&fusing(pairs), &phase))
             .collect();
         assert!(speeds.is_sorted(), "{speeds:?}");
@@ -109,6 +109,6 @@ fn more_fusion_never_slows_a_thread() {
 fn program_without_pairs_is_not_fused() {
     let mut phase = load_additions();
     phase.code.pairs = PairsSpec::default();
-    let all = FusedPair::ALL.len();
+    let all = FusionPair::ALL.len();
     assert_eq!(alone(&fusing(all), &phase), alone(&fusing(0), &phase));
 }
