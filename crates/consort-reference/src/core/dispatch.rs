@@ -356,7 +356,9 @@ impl ReferenceCore<'_> {
             .wrong_since
             .is_some_and(|since| self.cycle > since + stages);
         let recent = context.recent.len();
-        if self.contexts.len() < 2 || !arrived || group.ops > 0 || recent == 0 {
+        // Before the branch itself is dispatched, its wrong path could take the room that it needs.
+        let waits = group.ops > 0 || !context.fetched.is_empty();
+        if self.contexts.len() < 2 || !arrived || waits || recent == 0 {
             return 0;
         }
         let full = self.contexts[at].account.full;

@@ -30,6 +30,10 @@ pub(super) struct Guess {
     pub(super) in_flight: f64,
     /// Share of them that are there because the back end is slower than the front end, 0 to 1.
     pub(super) backed_up: f64,
+    /// Instructions in its window without which it is slower.
+    pub(super) window_need: f64,
+    /// Cycles from dispatch until an operation's operands are ready, on average.
+    pub(super) ready_age: f64,
 }
 
 impl Guess {
@@ -57,6 +61,8 @@ impl Guess {
             strangers: mix(self.strangers, next.strangers).max(0.0),
             prefetching: part(self.prefetching, next.prefetching),
             in_flight: mix(self.in_flight, next.in_flight).max(0.0),
+            window_need: mix(self.window_need, next.window_need).max(0.0),
+            ready_age: mix(self.ready_age, next.ready_age).max(0.0),
             backed_up: part(self.backed_up, next.backed_up),
         };
     }

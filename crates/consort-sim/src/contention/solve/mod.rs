@@ -167,6 +167,8 @@ impl<'a> SolverState<'a> {
                 waits: terms.memory / cpi,
                 prefetching: self.held[i].prefetching,
                 in_flight: terms.in_flight,
+                window_need: terms.window_need,
+                ready_age: terms.ready_age,
                 backed_up: terms.backed_up,
                 ..Guess::default()
             };
@@ -342,6 +344,8 @@ impl<'a> SolverState<'a> {
                 strangers: self.held[i].strangers,
                 prefetching: self.held[i].prefetching,
                 in_flight: terms.in_flight + filled * rest.max(0.0),
+                window_need: terms.window_need,
+                ready_age: terms.ready_age,
                 backed_up: terms.backed_up,
             };
         }

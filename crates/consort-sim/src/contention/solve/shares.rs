@@ -106,7 +106,7 @@ impl SolverState<'_> {
         let fair = setting.core.dispatch_width / setting.on_core;
         let wait_cycles = setting.latencies.llc + setting.latencies.memory;
         Pressure {
-            needed: self.terms[i].window_need,
+            needed: self.guess[i].window_need,
             computing: in_flight,
             waiting: (fair * wait_cycles)
                 .max(in_flight)
@@ -357,7 +357,7 @@ impl SolverState<'_> {
         let own = port_wait(load(queue.thread), queue.ports);
         let others = (0..members.len()).filter(|&at| at != queue.thread);
         let of_others = others.map(|at| {
-            let [own, other] = [queue.thread, at].map(|at| self.terms[members[at]].ready_age);
+            let [own, other] = [queue.thread, at].map(|at| self.guess[members[at]].ready_age);
             (load(at), load(at) * precedence(own, other))
         });
         let (offered, ahead) =
