@@ -23,7 +23,7 @@ use super::needs::InstructionNeeds;
 use super::types::Demand;
 use crate::machine::detail::{BufferSharing, RegistersSpec, WorkKind};
 use crate::machine::{CoreSpec, PipelineSpec};
-use crate::math::{log2, pow};
+use crate::math::{exp, log2, pow};
 use crate::program::{ILP_WINDOWS, PhaseSpec};
 
 /// Buffers of a core at most; machines have fewer.
@@ -324,11 +324,15 @@ impl<'a> WindowModel<'a> {
     }
 
     /// Instructions in it, of at most `alone`, if the back end takes `slower` times as long for each
-    /// as the front end, and only the share `full` of them finds it full: as in a queue of that
-    /// length with arrivals and departures at random (M/M/1/K; Kleinrock, "Queueing Systems",
-    /// volume 1, section 3.6).
-    pub(super) fn filled(&self, slower: f64, full: f64) -> f64 {
+    /// as the front end: as in a queue of that length with arrivals and departures at random
+    /// (M/M/1/K; Kleinrock, "Queueing Systems", volume 1, section 3.6), as far as it is full again
+    /// before the next of so many mispredicted branches per instruction empties it.
+    pub(super) fn filled(&self, slower: f64, mispredicted: f64) -> f64 {
         let (room, apart) = (self.alone, slower - 1.0);
+        // While `w` more instructions come than leave, `w·s/(s − 1)` are dispatched; what arrives and
+        // leaves at the same rate fills a queue of w within w².
+        let filling = room * slower.max(1.0) / (apart.max(0.0) + 1.0 / room);
+        let full = exp(-mispredicted * filling);
         if apart.abs() * room < 1e-3 {
             return full * 0.5 * room;
         }

@@ -199,10 +199,13 @@ impl ThreadSetting<'_> {
         terms.l2 += full * l2_hits;
         terms.llc += full * llc_hits;
         terms.active += full * (l2_hits + llc_hits);
-        let emptied = self.full_window_cycles(limits.port_cycles, chain_here);
+        // Of the window that co-runners leave alone, because a queue whose ends are nearly as fast
+        // as each other is sensitive, and what it holds acts on them: the iteration would not settle.
+        let undisturbed = self.chain.in_window(&self.window, self.window.alone);
+        let emptied = self.full_window_cycles(limits.port_cycles, undisturbed.cycles(&NO_WAITS));
         let slower = (emptied + l2_hits + llc_hits) * limits.front;
         let room = self.window.alone;
-        terms.backed_up = (self.window.filled(slower, full) / room).min(1.0);
+        terms.backed_up = (self.window.filled(slower, terms.misses.branch) / room).min(1.0);
         if self.on_core > 1.0 {
             let sustains = self.chain.window_for(&self.window, limits.all, &with_hits);
             let sustains = sustains.min(room);

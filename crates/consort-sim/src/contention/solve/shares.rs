@@ -64,7 +64,7 @@ impl SolverState<'_> {
             // the instructions in flight, and with them the entries of all.
             let waiting = sharing.settings[i].window.alone * buffer.per_instruction;
             let passing = rate * buffer.passing;
-            let most = buffer.own.min(waiting + passing);
+            let most = buffer.own.min(waiting + limits.all * buffer.passing);
             *claim = QueueClaim {
                 most,
                 held: pressure.entries().min(most),
