@@ -43,10 +43,11 @@ pub(crate) struct BranchModel<'a> {
     awaited_misses: f64,
     /// Cycles per instruction of dispatch in the pipeline in which resolution is measured.
     measured_dispatch: f64,
-    /// Cycles per instruction by which dispatch and fetch are slower here than there.
+    /// Cycles per instruction by which dispatch and fetch are slower here than there; negative where
+    /// they are faster.
     lag: f64,
     decay: WaitDecay,
-    /// Share of its wait that is left at its dispatch with that lag, 0 to 1.
+    /// Its wait from its dispatch with that lag, over the measured one.
     left_alone: f64,
 }
 
@@ -73,8 +74,9 @@ impl WaitDecay {
         }
     }
 
-    /// Share of the wait that is left at a dispatch so many times slower, 0 to 1: as measured at
-    /// half and at a quarter of the pace, by equal ratios for each halving between and beyond.
+    /// The wait that is left at a dispatch so many times slower, over the measured one: as measured
+    /// at half and at a quarter of the pace, by equal ratios for each halving between and beyond. At
+    /// a faster dispatch more than the measured one is left.
     fn share_left(&self, slower: f64) -> f64 {
         if slower < 2.0 {
             pow(slower, self.falls[0])
@@ -85,8 +87,9 @@ impl WaitDecay {
 }
 
 /// Of a wait of at most so many cycles, exponentially distributed, the ones that are over by then.
+/// Both are negative where a branch is dispatched early and waits so much longer.
 fn elapsed_wait(most: f64, late: f64) -> f64 {
-    if late <= 0.0 || most <= 0.0 {
+    if most * late <= 0.0 {
         return 0.0;
     }
     most * (1.0 - exp(-late / most))
@@ -108,7 +111,7 @@ impl<'a> BranchModel<'a> {
         let resolution = resolution.unwrap_or(RESOLUTION);
         let small = demand.phase.data.mpki(RESOLUTION_BYTES) / 1000.0;
         let measured_dispatch = needs.measured_dispatch();
-        let lag = (1.0 / limits.front - measured_dispatch).max(0.0);
+        let lag = 1.0 / limits.front - measured_dispatch;
         let decay = WaitDecay::new(&resolution);
         let mut branches = Self {
             demand,
@@ -190,7 +193,7 @@ impl<'a> BranchModel<'a> {
     }
 
     /// Of so many cycles per instruction until mispredicted branches are resolved, the ones that are
-    /// over before their dispatch alone.
+    /// over before their dispatch alone; negative where that is early.
     pub(super) fn absorbed_cycles_alone(&self, resolving: f64) -> f64 {
         elapsed_wait(resolving * (1.0 - self.left_alone), self.lag)
     }

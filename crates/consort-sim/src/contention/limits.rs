@@ -19,6 +19,8 @@ pub(crate) struct CoreLimits {
     /// The same if dispatch and fetch were no slower than the dispatch of the pipeline in which
     /// the resolution of branches is measured.
     pub(crate) hurried: f64,
+    /// The same if they were no faster than it.
+    pub(crate) slowed: f64,
     /// Unevenness of dispatch and fetch, 0 to 1; see [`overlapped_time`](super::claims::overlapped_time).
     pub(crate) uneven_front: f64,
     /// Share of the time of dispatch and fetch in which fetch is the slower, 0 to 1.
@@ -37,7 +39,8 @@ impl CoreLimits {
         on_core: usize,
     ) -> Self {
         let (mut ports, mut front, mut all) = (0.0, 0.0, 0.0);
-        let (mut piled, mut fetched, mut hurried, mut port_cycles) = (0.0, 0.0, 0.0, 0.0);
+        let (mut piled, mut fetched, mut port_cycles) = (0.0, 0.0, 0.0);
+        let (mut hurried, mut slowed) = (0.0, 0.0);
         let measured = mean.measured_dispatch();
         for StretchNeeds { share, needs } in stretches {
             let fetch = needs.fetch_turns + needs.bubbles;
@@ -48,6 +51,7 @@ impl CoreLimits {
             front += share * of_front;
             all += share * of_front.max(of_ports);
             hurried += share * of_front.min(measured).max(of_ports);
+            slowed += share * of_front.max(measured).max(of_ports);
             if of_ports > of_front {
                 piled += share * of_ports;
             }
@@ -64,6 +68,7 @@ impl CoreLimits {
             front: 1.0 / front,
             all: 1.0 / all,
             hurried: 1.0 / hurried,
+            slowed: 1.0 / slowed,
             uneven_front: unevenness(dispatch, fetch, front),
             piled: piled / all,
             fetched: fetched / front,

@@ -162,10 +162,13 @@ impl ThreadSetting<'_> {
         terms.unhurried = terms.misses.branch * resolution;
         let shortest = 1.0 / limits.all;
         let filled = self.full_window_cycles(shortest.max(1.0 / held.issue), chain_here);
-        // No more than slow dispatch costs, or a narrow thread would be faster than a wide one.
+        // No more than slow dispatch costs and fast dispatch saves, or a narrow thread would be
+        // faster than a wide one.
         let hurried = self.full_window_cycles(1.0 / limits.hurried, chain_here);
+        let slowed = self.full_window_cycles(1.0 / limits.slowed, chain_here);
         let absorbed = self.branches.absorbed_cycles_alone(terms.unhurried);
-        terms.resolving = terms.unhurried - absorbed.min(filled - hurried);
+        terms.resolving = terms.unhurried
+            - absorbed.clamp((filled - slowed).min(0.0), (filled - hurried).max(0.0));
         let resolution = terms.resolving / terms.misses.branch.max(f64::MIN_POSITIVE);
         let into_window = self.window_filling_cycles(held.window, resolution, 1.0 / chain_here);
         terms.wrong_path = terms.misses.branch * resolution.min(into_window);
