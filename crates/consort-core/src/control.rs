@@ -10,6 +10,7 @@ use crate::policy::{Policy, PolicyRng, View, Wishes};
 use crate::sample::Observation;
 use crate::signal::SignalOffers;
 use crate::topology::Topology;
+use crate::trial::{Arm, Trial};
 use crate::unbalanced::{hide_unbalanced, split_places};
 use rand::SeedableRng;
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,8 @@ pub struct ControlLoop<M: Machine> {
     policy: Box<dyn Policy>,
     rng: PolicyRng,
     backoff: Backoff,
+    /// Stretches without management; `None` if every quantum is managed.
+    trial: Option<Trial>,
     leaver: LeftThreadTracker,
     classes: BTreeMap<ThreadId, Class>,
     generation: u64,
@@ -113,6 +116,7 @@ impl<M: Machine> ControlLoop<M> {
             policy,
             rng: PolicyRng::seed_from_u64(seed),
             backoff,
+            trial: None,
             leaver: LeftThreadTracker::default(),
             classes: BTreeMap::new(),
             generation: 0,
@@ -131,12 +135,31 @@ impl<M: Machine> ControlLoop<M> {
         &mut self.machine
     }
 
+    /// Alternates managed and unmanaged stretches from now on, or no more. While it does, the trial
+    /// decides whether the policy does harm.
+    pub fn set_trial(&mut self, trial: Option<Trial>) {
+        self.trial = trial;
+    }
+
+    /// The trial, if there is one.
+    pub fn trial(&self) -> Option<&Trial> {
+        self.trial.as_ref()
+    }
+
+    /// The trial, for readings of the user's number.
+    pub fn trial_mut(&mut self) -> Option<&mut Trial> {
+        self.trial.as_mut()
+    }
+
     /// Continues with another policy. Threads stay in place until it decides. Progress under the
     /// old policy is forgotten, because it is no measure for the new one.
     pub fn change_policy(&mut self, policy: Box<dyn Policy>) {
         self.policy = policy;
         self.grant_wishes();
         self.backoff.reset_progress();
+        if let Some(trial) = &mut self.trial {
+            trial.reset();
+        }
         self.probing = false;
     }
 
@@ -173,6 +196,9 @@ impl<M: Machine> ControlLoop<M> {
         observation.add_classes(&self.classes);
         self.classes.clone_from(&observation.classes);
         let probed = std::mem::take(&mut self.probing);
+        if let Some(trial) = &mut self.trial {
+            trial.add_quantum(&observation);
+        }
         let plan = self.make_plan(&observation, probed);
         let findings = lint(
             self.machine.topology(),
@@ -207,7 +233,7 @@ impl<M: Machine> ControlLoop<M> {
         // A quantum that the plan sets serves measurement, so its progress says nothing about the
         // plan.
         self.probing = turn.plan.quantum_ns.is_some();
-        if !self.probing && !probed {
+        if !self.probing && !probed && self.trial.is_none() {
             self.backoff
                 .record_enactment(&turn.observation, !turn.changed.is_empty());
         }
@@ -219,10 +245,16 @@ impl<M: Machine> ControlLoop<M> {
             topology: self.machine.topology(),
             observation,
         };
-        let verdict = if probed {
-            BackoffVerdict::GoOn
-        } else {
-            self.backoff.judge(observation)
+        let verdict = match &self.trial {
+            Some(trial) if trial.is_switched_off() => {
+                BackoffVerdict::HoldOff("the trial found the policy to be slower".to_owned())
+            }
+            Some(trial) if trial.arm() == Arm::Unmanaged => {
+                BackoffVerdict::HoldOff("unmanaged stretch of the trial".to_owned())
+            }
+            Some(_) => BackoffVerdict::GoOn,
+            None if probed => BackoffVerdict::GoOn,
+            None => self.backoff.judge(observation),
         };
         let decision = match verdict {
             BackoffVerdict::GoOn => self.policy.decide(view, &mut self.rng),

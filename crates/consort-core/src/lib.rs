@@ -32,6 +32,7 @@ pub mod stats;
 mod testing;
 mod text;
 pub mod topology;
+pub mod trial;
 mod unbalanced;
 
 /// Matchings of threads into pairs and groups, and assignments of groups to cores.

@@ -1,0 +1,18 @@
+//! Trials: managed and unmanaged stretches of one run in random order, and the effect of managing
+//! that follows from their progress.
+//!
+//! [`Trial`] says which arm the next quantum belongs to and takes the observations of those that
+//! passed. [`PairedEffect`] is the statistics, which `consort trial` uses for whole runs as well, and
+//! [`Verdict`] the sentence about it.
+
+mod effect;
+mod progress;
+mod schedule;
+mod stretches;
+mod verdict;
+
+pub use effect::{EffectEstimate, PairedEffect};
+pub use progress::{MetricKind, ProgressMeasure};
+pub use schedule::{Arm, TrialTiming};
+pub use stretches::Trial;
+pub use verdict::Verdict;
