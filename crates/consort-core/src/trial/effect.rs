@@ -1,9 +1,9 @@
 //! The effect of managing, estimated from pairs of stretches or runs.
 //!
 //! Each pair has one value managed and one unmanaged, directly one after the other, and counts with
-//! the logarithm of their ratio. The order within pairs is random, and each order is as frequent as
-//! the other, so that the mean of the two orders' means is free of a constant drift. Half of their
-//! difference is the drift from one stretch to the next.
+//! the logarithm of their ratio. The order within each pair is random, and the mean of the two orders'
+//! means is free of a constant drift: half of their difference is the drift from one stretch to the
+//! next.
 
 use crate::stats::t_975;
 use serde::{Deserialize, Serialize};

@@ -9,6 +9,8 @@ mod effect;
 mod progress;
 mod schedule;
 mod stretches;
+#[cfg(test)]
+mod tests;
 mod verdict;
 
 pub use effect::{EffectEstimate, PairedEffect};

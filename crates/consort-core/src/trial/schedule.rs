@@ -43,28 +43,15 @@ impl TrialTiming {
     }
 }
 
-/// Orders of pairs, drawn so that of two pairs in a row each has its own.
+/// Orders of pairs, each drawn by itself: then pairs err independently of each other, however
+/// slowly the program's own progress varies.
 #[derive(Clone, Debug)]
-pub(super) struct PairOrders {
-    rng: PolicyRng,
-    next: Option<bool>,
-}
+pub(super) struct PairOrders(pub(super) PolicyRng);
 
 impl PairOrders {
-    pub(super) fn new(rng: PolicyRng) -> Self {
-        Self { rng, next: None }
-    }
-
     /// Returns true if the next pair begins managed.
     pub(super) fn draw(&mut self) -> bool {
-        match self.next.take() {
-            Some(other) => other,
-            None => {
-                let first = self.rng.random::<bool>();
-                self.next = Some(!first);
-                first
-            }
-        }
+        self.0.random()
     }
 
     /// Managed time behind a pair, ns, so that its unmanaged stretch has its share of the whole: half
@@ -72,6 +59,6 @@ impl PairOrders {
     pub(super) fn gap_ns(&mut self, timing: &TrialTiming) -> u64 {
         let share = timing.unmanaged_share.clamp(1e-6, 0.5);
         let mean = timing.stretch_ns() as f64 * (1.0 / share - 2.0);
-        (mean * (0.5 + self.rng.random::<f64>())) as u64
+        (mean * (0.5 + self.0.random::<f64>())) as u64
     }
 }

@@ -79,7 +79,7 @@ impl Trial {
         tries_again: bool,
         seed: u64,
     ) -> Self {
-        let mut orders = PairOrders::new(PolicyRng::seed_from_u64(seed));
+        let mut orders = PairOrders(PolicyRng::seed_from_u64(seed));
         let first_ns = FIRST_HOLD * timing.stretch_ns();
         Self {
             managed_first: orders.draw(),
