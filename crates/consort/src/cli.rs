@@ -18,6 +18,7 @@ use crate::commands::simulate::SimulateArgs;
 use crate::commands::sweep::SweepArgs;
 use crate::commands::top::TopArgs;
 use crate::commands::train::TrainArgs;
+use crate::commands::trial::RunTrialArgs;
 use crate::commands::validate::ValidateArgs;
 use crate::commands::what_if::WhatIfArgs;
 use clap::{Parser, Subcommand};
@@ -50,6 +51,12 @@ pub(crate) enum Verb {
         after_help = "Example: consort run --policy workover --interval 500ms -- ./solver input"
     )]
     Run(RunArgs),
+    /// Run a command with and without management in turn, and report which is faster, and by how much
+    #[command(after_help = "Example: consort trial -n 10 -- ./solver input\n\
+                      Example: consort trial --policies workover,holistic --budget 10m --write -- make -j8\n\
+                      Example: consort trial --metric 'print:tps =' -- pgbench -c 4 -T 10 bench\n\
+                      Within one long run, use consort run --trial or consort attach --trial.")]
+    Trial(RunTrialArgs),
     /// Run a command as `run` does, and record observations and plans for `replay` and `what-if`
     #[command(after_help = "Example: consort record -o monday.parquet -- ./solver input")]
     Record(RecordArgs),

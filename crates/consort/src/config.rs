@@ -11,8 +11,9 @@
 //! watch = "light"
 //! back-off = true
 //!
-//! [daemon]                          # the same keys
+//! [daemon]                          # the same keys, and:
 //! policy = "auto"
+//! trial = "5 %"                     # share of the time without management, to measure its effect
 //!
 //! [[manage]]
 //! cgroup = "batch.slice/**"         # or: unit = "postgresql.service"
@@ -30,7 +31,7 @@
 //! user's `~/.config/consort`; in each `config.toml`, then `config.d/*.toml` by name.
 
 use crate::failure::{bad_input, error_chain};
-use crate::options::parse_interval;
+use crate::options::{parse_interval, parse_percent};
 use anyhow::{Context, Result};
 pub(crate) use consort_lab::descriptions::folders;
 use consort_linux::cgroup::{CgroupPattern, CgroupRule, CgroupRules};
@@ -123,6 +124,14 @@ pub(crate) struct RunConfig {
     pub(crate) watch: Option<WatchRate>,
     /// True if plans are undone when progress falls after them.
     pub(crate) back_off: Option<bool>,
+    /// Share of a daemon's time without management, by which it measures its effect.
+    #[serde(
+        default,
+        deserialize_with = "percent",
+        serialize_with = "percent_text",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(crate) trial: Option<f64>,
     /// Origin of the last layer that set any of it.
     #[serde(skip)]
     origin: TableOrigin,
@@ -161,6 +170,7 @@ impl RunConfig {
             cookies: later.cookies.or(self.cookies),
             watch: later.watch.or(self.watch),
             back_off: later.back_off.or(self.back_off),
+            trial: later.trial.or(self.trial),
             origin: if is_set { later.origin } else { self.origin },
         }
     }
@@ -192,6 +202,7 @@ impl ConsortConfig {
             ("cookies", old.cookies != new.cookies),
             ("back-off", old.back_off != new.back_off),
             ("watch", old.watch != new.watch),
+            ("trial", old.trial != new.trial),
         ];
         let daemon = daemon.into_iter().filter(|(_, differs)| *differs);
         let daemon = daemon.map(|(key, _)| format!("[daemon] {key}"));
@@ -246,6 +257,21 @@ fn interval_text<S: Serializer>(interval: &Option<Duration>, to: S) -> Result<S:
     interval
         .map(|time| format!("{}ms", time.as_millis()))
         .serialize(to)
+}
+
+fn percent_text<S: Serializer>(share: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+    share
+        .map(|share| format!("{} %", 100.0 * share))
+        .serialize(to)
+}
+
+fn percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let share = parse_percent(&text).filter(|share| (0.001..=0.5).contains(share));
+    let share = share.ok_or_else(|| {
+        serde::de::Error::custom("expected a share from 0.1 % to 50 %, for example \"5 %\"")
+    })?;
+    Ok(Some(share))
 }
 
 fn interval<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {

@@ -5,6 +5,7 @@ mod commands;
 mod config;
 mod descriptions;
 mod failure;
+mod metric;
 mod options;
 mod output;
 mod progress;
@@ -61,6 +62,7 @@ pub fn main() -> ExitCode {
     }
     let result = match &cli.verb {
         Verb::Run(args) => commands::run::execute(args),
+        Verb::Trial(args) => commands::trial::execute(args),
         Verb::Record(args) => commands::run::record(args),
         Verb::Replay(args) => commands::replay::execute(args),
         Verb::WhatIf(args) => commands::what_if::execute(args),

@@ -120,6 +120,12 @@ pub(crate) fn parse_simulated(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Reads `5 %` as 0.05.
+pub(crate) fn parse_percent(text: &str) -> Option<f64> {
+    let percent = text.trim().strip_suffix('%')?.trim().parse::<f64>().ok()?;
+    percent.is_finite().then_some(percent / 100.0)
+}
+
 /// Reads a quantum such as `200ms`, within the accepted range.
 pub(crate) fn parse_interval(text: &str) -> Result<Duration, String> {
     let interval = humantime::parse_duration(text)

@@ -7,6 +7,10 @@ use nix::sys::termios::{LocalFlags, tcgetattr};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+/// Time after which a bar is redrawn although nothing was done, so that it never looks stuck.
+const TICK: Duration = Duration::from_millis(500);
 
 /// One line on stderr that is redrawn each quantum.
 pub(crate) struct ProgressLine {
@@ -102,10 +106,13 @@ pub(crate) struct ProgressMeter(ProgressBar);
 
 pub(crate) fn start_meter(what: impl Into<Cow<'static, str>>) -> ProgressMeter {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} {msg}") {
+    if let Ok(style) =
+        ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} {msg}, {eta} left")
+    {
         bar.set_style(style);
     }
     bar.set_message(what);
+    bar.enable_steady_tick(TICK);
     ProgressMeter(bar)
 }
 

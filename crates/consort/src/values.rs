@@ -66,6 +66,13 @@ pub(crate) fn live_policies() -> ArgValueCandidates {
     })
 }
 
+/// Policies of the live machine, by comma.
+pub(crate) fn live_policy_list() -> ArgValueCompleter {
+    complete_after_last(",", || {
+        join_candidates(plain_candidates(["auto"]), policies(|policy| policy.live))
+    })
+}
+
 /// A policy of a simulation.
 pub(crate) fn simulated_policy() -> ArgValueCandidates {
     ArgValueCandidates::new(simulated_policies)

@@ -15,6 +15,6 @@ mod verdict;
 
 pub use effect::{EffectEstimate, PairedEffect};
 pub use progress::{MetricKind, ProgressMeasure};
-pub use schedule::{Arm, TrialTiming};
+pub use schedule::{Arm, RoundOrders, TrialTiming};
 pub use stretches::Trial;
 pub use verdict::Verdict;

@@ -1,7 +1,8 @@
 //! Order and times of the stretches of a trial.
 
 use crate::policy::PolicyRng;
-use rand::RngExt;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 /// What a stretch is: with management or without.
@@ -40,6 +41,23 @@ impl TrialTiming {
     /// Length of a stretch, ns.
     pub fn stretch_ns(&self) -> u64 {
         self.settle_ns + self.measure_ns
+    }
+}
+
+/// Orders in which the arms of rounds of whole runs take their turns.
+#[derive(Clone, Debug)]
+pub struct RoundOrders(PolicyRng);
+
+impl RoundOrders {
+    /// Draws from this seed.
+    pub fn new(seed: u64) -> Self {
+        Self(PolicyRng::seed_from_u64(seed))
+    }
+
+    /// The same arms in random order.
+    pub fn shuffle(&mut self, mut arms: Vec<usize>) -> Vec<usize> {
+        arms.shuffle(&mut self.0);
+        arms
     }
 }
 

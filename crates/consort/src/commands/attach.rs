@@ -3,7 +3,7 @@
 use super::daemon_requests::{
     DaemonTarget, TargetArgs, attachment, refusal_as_input, show_changes,
 };
-use super::manage::{self, ManageArgs, ManageSession, PolicySetup};
+use super::manage::{self, ManageArgs, ManageSession, PolicySetup, TrialArgs};
 use crate::failure::{as_bad_input, bad_input, warn};
 use crate::output::file::{ReportFile, TableOutput};
 use crate::output::{self, OutputFormat};
@@ -29,6 +29,8 @@ pub(crate) struct AttachArgs {
     #[command(flatten)]
     pub(crate) manage: ManageArgs,
     #[command(flatten)]
+    pub(crate) trial: TrialArgs,
+    #[command(flatten)]
     pub(crate) at: DaemonTarget,
     /// Manage them in this process until they end or you press Ctrl-C, even if a daemon runs
     #[arg(long)]
@@ -45,8 +47,10 @@ pub(crate) struct AttachArgs {
 }
 
 pub(crate) fn execute(args: &AttachArgs) -> Result<ExitCode> {
+    args.trial.check(args.manage.dry_run)?;
     let wanted = attachment(&args.targets, args.manage.policy.as_deref())?;
-    if args.foreground {
+    // A trial belongs to the process that prints its verdict.
+    if args.foreground || args.trial.trial {
         return manage_here(args, &wanted);
     }
     match connect_daemon(args.at.socket.as_deref()) {
@@ -96,6 +100,7 @@ fn manage_here(args: &AttachArgs, wanted: &AttachTargets) -> Result<ExitCode> {
     }
     let session = ManageSession {
         args: &args.manage,
+        trial: &args.trial,
         config: &config.run,
         line: if args.quiet {
             ProgressVisibility::Never

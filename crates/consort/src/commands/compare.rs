@@ -130,7 +130,7 @@ pub(super) fn refusal(error: ExperimentError) -> anyhow::Error {
 }
 
 /// Policies by comma, except that a part with `=` before any `:` is an option of the one before.
-fn split(text: &str) -> Vec<String> {
+pub(super) fn split_policies(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for part in split_unquoted(text, ',', &['=']) {
         let sign = part.find([':', '=']);
@@ -147,7 +147,7 @@ fn split(text: &str) -> Vec<String> {
 
 /// The policies that take part, above this model of an operating system.
 pub(super) fn contenders(policies: &[String], os: &str) -> Result<Vec<Contender>> {
-    let names = policies.iter().flat_map(|text| split(text));
+    let names = policies.iter().flat_map(|text| split_policies(text));
     let contenders = names.map(|name| Contender::new(&name, os));
     contenders.collect::<Result<_, _>>().map_err(refusal)
 }
@@ -184,12 +184,12 @@ mod tests {
 
     #[test]
     fn options_stay_with_their_policy() {
-        let parts = split("linux,workover:margin=0.1,numa=true,aggregate");
+        let parts = split_policies("linux,workover:margin=0.1,numa=true,aggregate");
         assert_eq!(
             parts,
             ["linux", "workover:margin=0.1,numa=true", "aggregate"]
         );
-        let parts = split(r#"symbiotic:numa=true,model="/a,b:c=d.toml",linux"#);
+        let parts = split_policies(r#"symbiotic:numa=true,model="/a,b:c=d.toml",linux"#);
         let quoted = r#"symbiotic:numa=true,model="/a,b:c=d.toml""#;
         assert_eq!(parts, [quoted, "linux"]);
     }

@@ -9,6 +9,7 @@ use crate::output::{self, OutputColumn, OutputFormat, count};
 use anyhow::{Context, Result};
 use clap::Args;
 use consort_core::escape_invisible;
+use consort_core::trial::EffectEstimate;
 use consort_linux::control::{
     AttachTargets, DaemonConnection, DaemonConnectionError, DaemonRequest, connect_daemon,
 };
@@ -171,8 +172,9 @@ fn head(status: &DaemonStatus) -> String {
     // Writing to a String does not fail.
     let _ = writeln!(
         text,
-        "daemon {}, version {}, for {:.0} s: policy {} ({}), tier {}, quantum {:.0} ms, {}, {}, {}, \
-         {:.2} % of one PU for itself",
+        "{}\ndaemon {}, version {}, for {:.0} s: policy {} ({}), tier {}, quantum {:.0} ms, {}, {}, {}, \
+         {}{:.2} % of one CPU for itself",
+        escape_invisible(&status.verdict.text),
         status.pid,
         status.version,
         status.uptime_s,
@@ -183,6 +185,12 @@ fn head(status: &DaemonStatus) -> String {
         count(status.plans as usize, "plan"),
         count(status.moves as usize, "move"),
         count(status.nudges as usize, "nudge"),
+        status.adherence.map_or_else(String::new, |share| {
+            format!(
+                "threads {:.0} % of their time where they are placed, ",
+                100.0 * share
+            )
+        }),
         100.0 * status.own_cpu_share
     );
     for program in &status.programs {
@@ -190,15 +198,26 @@ fn head(status: &DaemonStatus) -> String {
         let name = escape_invisible(&program.name);
         let _ = writeln!(
             text,
-            "program {} ({name}): {policy}, {}",
+            "program {} ({name}): {policy}, {}{}",
             program.pid,
-            count(program.threads, "thread")
+            count(program.threads, "thread"),
+            program.effect.map_or_else(String::new, effect_text)
         );
     }
     for warning in &status.warnings {
         let _ = writeln!(text, "warning: {}", escape_invisible(warning));
     }
     text
+}
+
+fn effect_text(effect: EffectEstimate) -> String {
+    let percent = |ratio: f64| 100.0 * (ratio - 1.0);
+    format!(
+        ", effect {:+.1} % ({:+.1} to {:+.1})",
+        percent(effect.ratio),
+        percent(effect.low),
+        percent(effect.high)
+    )
 }
 
 const COLUMNS: &[OutputColumn<ThreadLine>] = &[
@@ -210,7 +229,7 @@ const COLUMNS: &[OutputColumn<ThreadLine>] = &[
     output::number("PU", |t| {
         t.last_pu.map_or(String::new(), |pu| pu.to_string())
     }),
-    output::text("may run on", |t| t.cpus.clone()),
+    output::text("placed on", |t| t.cpus.clone()),
     output::text("why", |t| t.chosen.clone()),
 ];
 

@@ -19,5 +19,6 @@ pub(crate) mod simulate;
 pub(crate) mod sweep;
 pub(crate) mod top;
 pub(crate) mod train;
+pub(crate) mod trial;
 pub(crate) mod validate;
 pub(crate) mod what_if;

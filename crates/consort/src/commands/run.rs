@@ -1,6 +1,6 @@
 //! `consort run`: a command under management.
 
-use super::manage::{self, ManageArgs, ManageSession, PolicySetup, is_auto};
+use super::manage::{self, ManageArgs, ManageSession, PolicySetup, TrialArgs, is_auto};
 use crate::config::{self, ConsortConfig};
 use crate::failure::{as_bad_input, bad_input, warn, with_code};
 use crate::options::NumbersOut;
@@ -33,6 +33,8 @@ use std::time::{Duration, SystemTime};
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) manage: ManageArgs,
+    #[command(flatten)]
+    pub(crate) trial: TrialArgs,
     /// Join the group NAME: the programs of all its runs share the machine under one policy, which
     /// pauses them in turn and gives them sets of cores
     #[arg(short, long, value_name = "NAME")]
@@ -87,6 +89,12 @@ pub(crate) struct RecordArgs {
 
 pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     refuse_unknown_option(args)?;
+    args.trial.check(args.manage.dry_run)?;
+    if args.trial.trial && args.group.is_some() {
+        return Err(bad_input(
+            "--trial compares one run with itself; leave --group out",
+        ));
+    }
     let config = config::load(args.manage.config.as_deref()).map_err(|e| as_bad_input(&e))?;
     // A group's leader manages the commands of all members.
     let host = manage::discover_host(&args.manage, &config.run, args.group.is_some())?;
@@ -226,6 +234,7 @@ fn run_command(
     };
     let session = ManageSession {
         args: &args.manage,
+        trial: &args.trial,
         config: &config.run,
         line: match (args.quiet, args.progress) {
             (true, _) => ProgressVisibility::Never,
@@ -258,6 +267,7 @@ fn daemon_group(args: &RunArgs) -> Option<GroupName> {
         || manage.enact.is_some()
         || manage.cookies
         || manage.dry_run
+        || args.trial.trial
         || manage.override_affinity
         || manage.watch.is_some()
         || manage.topology.is_some()

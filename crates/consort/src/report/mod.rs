@@ -12,6 +12,7 @@ pub(crate) use totals::{OwnCost, ProgramRow};
 
 use crate::options::LIVE;
 use crate::output::count;
+use consort_core::trial::Verdict;
 use consort_core::{
     Class, MemoryLimit, Mix, PuSet, Signal, SignalOffers, Throttle, Topology, escape_invisible,
 };
@@ -27,6 +28,8 @@ use std::fmt::Write;
 /// The JSON document of `consort run`. Keys are a contract: add, never rename.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct RunReport {
+    /// Effect of managing on progress.
+    pub(crate) verdict: Verdict,
     /// The richest tier that was used.
     pub(crate) tier: String,
     /// The policy that decided.

@@ -88,7 +88,8 @@ fn write_head(out: &mut String, report: &RunReport) {
     };
     let _ = writeln!(
         out,
-        "\nconsort: policy {} ({}), tier {}{mode}",
+        "\nconsort: {}\npolicy {} ({}), tier {}{mode}",
+        escape_invisible(&report.verdict.text),
         escape_invisible(&report.policy),
         escape_invisible(&report.policy_reason),
         report.tier

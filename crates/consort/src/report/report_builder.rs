@@ -6,6 +6,7 @@ use super::{
     SamplingCounts,
 };
 use crate::output::percent;
+use consort_core::trial::Verdict;
 use consort_core::{ControlTurn, Observation, ThreadId};
 use consort_linux::enforce::EnactorKind;
 use consort_linux::live::LiveRunOutcome;
@@ -36,6 +37,7 @@ pub(crate) struct RunEnd {
     pub(crate) policy: String,
     pub(crate) policy_requested: String,
     pub(crate) policy_reason: String,
+    pub(crate) verdict: Verdict,
     pub(crate) dry_run: bool,
     /// Quantum that the user or the policy requested.
     pub(crate) interval: Duration,
@@ -197,6 +199,7 @@ impl ReportBuilder {
             policy: end.policy,
             policy_requested: end.policy_requested,
             policy_reason: end.policy_reason,
+            verdict: end.verdict,
             dry_run: end.dry_run,
             duration_s: outcome.duration_s,
             quantum: QuantumLength {
@@ -290,6 +293,7 @@ mod tests {
             policy: "none".to_owned(),
             policy_requested: "auto".to_owned(),
             policy_reason: "as asked".to_owned(),
+            verdict: Verdict::default(),
             dry_run: false,
             interval: Duration::ZERO,
             asymmetry: None,

@@ -1,7 +1,7 @@
 //! The live machine with the daemon's sockets, which are served while a quantum passes.
 
 use super::load_config;
-use super::snapshot::DaemonSnapshot;
+use super::snapshot::{DaemonEffect, DaemonSnapshot};
 use crate::commands::manage::{ManageArgs, PolicySetup, is_auto};
 use crate::config::{ConsortConfig, RunConfig};
 use anyhow::Result;
@@ -214,13 +214,14 @@ impl DaemonMachine {
     }
 
     /// Adds a turn to the state that is reported, with the number of plans undone so far.
-    pub(super) fn record_turn(&mut self, turn: ControlTurn, undone: u64) {
+    pub(super) fn record_turn(&mut self, turn: ControlTurn, undone: u64, effect: DaemonEffect) {
         let (live, sockets) = (&self.live, &mut self.sockets);
         sockets.snapshot.record_turn(
             turn,
             live.programs_managed(),
             (live.tier(), live.topology()),
             (undone, live.guardian_pid()),
+            effect,
         );
         // Policies are opened for the CPUs that are there now.
         if sockets.context.topology != *live.topology() {

@@ -3,12 +3,15 @@
 use super::page_server::PageServer;
 use super::snapshot::DaemonTotals;
 use anyhow::{Result, anyhow};
+use consort_core::trial::EffectEstimate;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Media type of OpenMetrics text.
@@ -101,10 +104,39 @@ fn text(totals: &DaemonTotals) -> String {
         let help = "Share of the running time of threads with a place that they spent there";
         registry.register("adherence_ratio", help, ConstGauge::new(adherence));
     }
+    if let Some(effect) = totals.effect {
+        register_effect(&mut registry, "overall_effect_ratio", |of| {
+            ConstGauge::new(of(&effect))
+        });
+    }
+    if !totals.effects.is_empty() {
+        register_effect(&mut registry, "effect_ratio", |of| {
+            let family = Family::<Vec<(&str, String)>, Gauge<f64, AtomicU64>>::default();
+            for (name, pid, effect) in &totals.effects {
+                let labels = vec![("program", name.clone()), ("pid", pid.to_string())];
+                family.get_or_create(&labels).set(of(effect));
+            }
+            family
+        });
+    }
     let mut text = String::new();
     // Writing to a text does not fail.
     let _ = encode(&mut text, &registry);
     text
+}
+
+/// Registers an effect and both ends of its interval.
+fn register_effect<M: Metric>(
+    registry: &mut Registry,
+    name: &str,
+    metric: impl Fn(fn(&EffectEstimate) -> f64) -> M,
+) {
+    let help = "Progress with management over progress without";
+    registry.register(name, help, metric(|effect| effect.ratio));
+    let low = "Lower end of its 95 percent interval";
+    registry.register(format!("{name}_low"), low, metric(|effect| effect.low));
+    let high = "Upper end of its 95 percent interval";
+    registry.register(format!("{name}_high"), high, metric(|effect| effect.high));
 }
 
 #[cfg(test)]
@@ -118,6 +150,16 @@ mod tests {
             plans: 3,
             own_cpu_s: 0.25,
             adherence: Some(0.9),
+            effects: vec![(
+                "redis".to_owned(),
+                7,
+                EffectEstimate {
+                    ratio: 1.03,
+                    low: 1.01,
+                    high: 1.05,
+                    pairs: 12,
+                },
+            )],
             ..DaemonTotals::default()
         });
         for line in [
@@ -125,6 +167,9 @@ mod tests {
             "consort_plans_total 3",
             "consort_own_cpu_seconds_total 0.25",
             "consort_adherence_ratio 0.9",
+            "consort_effect_ratio{program=\"redis\",pid=\"7\"} 1.03",
+            "consort_effect_ratio_low{program=\"redis\",pid=\"7\"} 1.01",
+            "consort_effect_ratio_high{program=\"redis\",pid=\"7\"} 1.05",
             "# EOF",
         ] {
             assert!(text.lines().any(|l| l == line), "{line} is not in {text}");

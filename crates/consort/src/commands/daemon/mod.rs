@@ -6,12 +6,13 @@ mod metrics;
 mod page_server;
 mod snapshot;
 
-use super::manage::{self, PolicySelection, PolicySetup, check_policies};
+use super::manage::{self, PolicySelection, PolicySetup, check_policies, without_trial};
 use crate::commands::manage::{ManageArgs, check_sharing, enact_config};
 use crate::config::{self, ConsortConfig};
 use crate::failure::{as_bad_input, bad_input, error_chain};
 use anyhow::{Result, anyhow};
 use clap::Args;
+use consort_core::trial::{ProgressMeasure, Trial, TrialTiming, Verdict};
 use consort_core::{ControlLoop, ControlTurn, Machine};
 use consort_linux::control::{ControlServer, SocketPlace};
 use consort_linux::enact::runtime_dirs;
@@ -20,8 +21,8 @@ use consort_linux::pause::PauseKind;
 use machine::{DaemonMachine, LoopCommand, PolicyContext};
 use metrics::MetricsPage;
 use sd_notify::NotifyState;
-use snapshot::DaemonSnapshot;
 pub(crate) use snapshot::{CoreLine, DaemonStatus, ThreadExplanation, ThreadLine};
+use snapshot::{DaemonEffect, DaemonSnapshot};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -90,9 +91,12 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
         }
     };
     let policy = machine.policy_by_program(setup.policy);
+    let trial = trial(&machine, &setup.selection, setup.seed);
+    let mut control_loop = ControlLoop::new(machine, policy, setup.backoff, setup.seed);
+    control_loop.set_trial(trial);
     let daemon = RunningDaemon {
         selection: setup.selection,
-        control_loop: ControlLoop::new(machine, policy, setup.backoff, setup.seed),
+        control_loop,
         service: ServiceNotifier::begin(),
         metrics,
     };
@@ -103,6 +107,19 @@ fn load_config(args: &ManageArgs) -> Result<ConsortConfig> {
     let config = config::load(args.config.as_deref()).map_err(|e| as_bad_input(&e))?;
     check_policies(&config)?;
     Ok(config)
+}
+
+/// The trial that runs as long as the daemon, if the configuration has one and something measures
+/// progress.
+fn trial(machine: &DaemonMachine, selection: &PolicySelection, seed: u64) -> Option<Trial> {
+    let share = machine.sockets.context.config.daemon.trial?;
+    let Some(measure) = ProgressMeasure::from_offers(machine.offers()) else {
+        tracing::warn!("[daemon] trial: nothing on this host measures progress");
+        return None;
+    };
+    let quantum_ns = u64::try_from(selection.interval.as_nanos()).unwrap_or(u64::MAX);
+    let timing = TrialTiming::for_quantum(quantum_ns, share);
+    Some(Trial::new(timing, measure, true, seed))
 }
 
 /// Checks the policies of control groups with their options. They are opened when a group appears.
@@ -160,6 +177,7 @@ impl RunningDaemon {
 
     fn record_turn(&mut self, mut turn: ControlTurn) {
         let undone = self.control_loop.undone_plans();
+        let effect = self.effect(&turn);
         let machine = self.control_loop.machine_mut();
         for (id, why) in machine.live().unmanaged_threads() {
             let reason = turn.plan.report.threads.entry(id).or_default();
@@ -172,9 +190,30 @@ impl RunningDaemon {
         for warning in &turn.enacted.warnings {
             tracing::warn!(plan = turn.plan.generation, "{warning}");
         }
-        machine.record_turn(turn, undone);
+        machine.record_turn(turn, undone, effect);
         if let Some(metrics) = &self.metrics {
             metrics.show(&machine.sockets.snapshot.totals());
+        }
+    }
+
+    /// Effect of managing so far, on all programs and on each.
+    fn effect(&self, turn: &ControlTurn) -> DaemonEffect {
+        let Some(trial) = self.control_loop.trial() else {
+            let is_dry_run = self.control_loop.machine().sockets.context.args.dry_run;
+            let way = "[daemon] trial = \"5 %\" in the configuration measures it";
+            return DaemonEffect {
+                verdict: Verdict::unmeasured(without_trial(&self.selection, is_dry_run, way)),
+                ..DaemonEffect::default()
+            };
+        };
+        let seen = &turn.observation;
+        let programs = seen.threads.iter().map(|thread| seen.program_of(thread.id));
+        DaemonEffect {
+            verdict: trial.verdict(),
+            total: trial.effect(),
+            programs: programs
+                .filter_map(|id| Some((id.0, trial.effect_on(id)?)))
+                .collect(),
         }
     }
 

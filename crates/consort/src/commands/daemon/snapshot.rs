@@ -4,6 +4,7 @@ use super::hidden_names::HiddenNames;
 use crate::commands::manage::PolicySelection;
 use crate::report::OwnCost;
 use consort_core::plan::Fact;
+use consort_core::trial::{EffectEstimate, Verdict};
 use consort_core::{
     ControlTurn, Observation, Placement, PuId, Signal, ThreadId, ThreadObservation, Throttle, Tier,
     Topology,
@@ -32,11 +33,22 @@ pub(crate) struct DaemonSnapshot {
     moves: u64,
     nudges: u64,
     undone: u64,
+    effect: DaemonEffect,
     quantum_ms: f64,
     turn: Option<ControlTurn>,
     programs: Vec<(u32, String)>,
     cores: Vec<CoreLine>,
     warnings: Vec<String>,
+}
+
+/// Effect of managing so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DaemonEffect {
+    pub(super) verdict: Verdict,
+    /// On all programs together.
+    pub(super) total: Option<EffectEstimate>,
+    /// By process that stands for a program.
+    pub(super) programs: BTreeMap<u32, EffectEstimate>,
 }
 
 /// Numbers of the whole daemon.
@@ -54,11 +66,18 @@ pub(super) struct DaemonTotals {
     pub(super) threads: u64,
     /// Share of the running time of threads with a place that they spent there, 0 to 1.
     pub(super) adherence: Option<f64>,
+    /// Effect on all programs together.
+    pub(super) effect: Option<EffectEstimate>,
+    /// Names of programs with the effect on each.
+    pub(super) effects: Vec<(String, u32, EffectEstimate)>,
 }
 
 /// The JSON document of `consort status`. Keys are a contract: add, never rename.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct DaemonStatus {
+    /// Effect of managing on progress.
+    #[serde(default)]
+    pub(crate) verdict: Verdict,
     pub(crate) pid: u32,
     pub(crate) version: String,
     /// Time since its start, s.
@@ -80,6 +99,10 @@ pub(crate) struct DaemonStatus {
     pub(crate) nudges: u64,
     /// Plans that were undone because progress fell.
     pub(crate) undone: u64,
+    /// Share of the running time of threads with a place that they spent there in the last quantum, 0
+    /// to 1; `None` if no thread had a place.
+    #[serde(default)]
+    pub(crate) adherence: Option<f64>,
     /// CPU time of the daemon and its guardian, s.
     pub(crate) own_cpu_s: f64,
     /// The same as a share of one PU since the start.
@@ -108,6 +131,9 @@ pub(crate) struct ProgramLine {
     pub(crate) policy: Option<String>,
     /// Threads that are there.
     pub(crate) threads: usize,
+    /// Effect of managing on it, if it was measured.
+    #[serde(default)]
+    pub(crate) effect: Option<EffectEstimate>,
 }
 
 /// One thread in the last quantum.
@@ -176,6 +202,7 @@ impl DaemonSnapshot {
             moves: 0,
             nudges: 0,
             undone: 0,
+            effect: DaemonEffect::default(),
             quantum_ms: 1e3 * selection.interval.as_secs_f64(),
             turn: None,
             programs: Vec::new(),
@@ -206,7 +233,9 @@ impl DaemonSnapshot {
         programs: Vec<(u32, String)>,
         (tier, topology): (Tier, &Topology),
         (undone, guardian): (u64, u32),
+        effect: DaemonEffect,
     ) {
+        self.effect = effect;
         let cores = topology.cores().iter().map(|core| CoreLine {
             package: topology.packages()[core.package].key,
             pus: core.pus.iter().map(|pu| pu.0).collect(),
@@ -246,6 +275,12 @@ impl DaemonSnapshot {
             programs: self.programs.len() as u64,
             threads: seen.map_or(0, |seen| seen.threads.len() as u64),
             adherence: seen.and_then(Observation::adherence),
+            effect: self.effect.total,
+            effects: { self.programs.iter() }
+                .filter_map(|(pid, name)| {
+                    Some((name.clone(), *pid, *self.effect.programs.get(pid)?))
+                })
+                .collect(),
         }
     }
 
@@ -260,6 +295,7 @@ impl DaemonSnapshot {
         let sight = ClientView::from_peer(self, peer);
         let threads = self.threads(&sight);
         let status = DaemonStatus {
+            verdict: self.effect.verdict.clone(),
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_s,
@@ -272,6 +308,7 @@ impl DaemonSnapshot {
             moves: self.moves,
             nudges: self.nudges,
             undone: self.undone,
+            adherence: { self.turn.as_ref() }.and_then(|turn| turn.observation.adherence()),
             own_cpu_s: cost.cpu_s,
             own_cpu_share: cost.cpu_s / uptime_s.max(1e-9),
             cores: self.cores.clone(),
@@ -355,6 +392,7 @@ impl DaemonSnapshot {
             },
             policy: assigned(*pid),
             threads: count(*pid),
+            effect: self.effect.programs.get(pid).copied(),
         });
         lines
             .filter(|p| p.threads > 0 || sight.peer.is_master())

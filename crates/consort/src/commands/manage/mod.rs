@@ -2,6 +2,7 @@
 
 mod session;
 mod setup;
+mod stretches;
 
 use crate::config::RunConfig;
 use crate::failure::{as_bad_input, bad_input};
@@ -16,9 +17,10 @@ use consort_linux::enact::{EnactConfig, runtime_dirs};
 use consort_linux::enforce::{EnactChoice, EnactorKind};
 use consort_linux::live::{Host, WatchRate};
 pub(crate) use session::ManageSession;
-pub(crate) use setup::{PolicySelection, PolicySetup, check_policies, is_auto};
+pub(crate) use setup::{PolicySelection, PolicySetup, check_policies, check_policy, is_auto};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+pub(crate) use stretches::{MetricArgs, TrialArgs, without_trial};
 
 pub(crate) fn watch_choices() -> impl TypedValueParser<Value = WatchRate> {
     PossibleValuesParser::new(WatchRate::NAMES).try_map(|name| name.parse::<WatchRate>())

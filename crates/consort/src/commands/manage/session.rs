@@ -1,11 +1,12 @@
 //! Managing threads until nothing is left of them, and the report of it.
 
-use super::{ManageArgs, NONE, PolicySelection, PolicySetup};
+use super::{ManageArgs, NONE, PolicySelection, PolicySetup, TrialArgs};
 use crate::config::RunConfig;
 use crate::progress::{ProgressLine, ProgressVisibility};
 use crate::report::{AsymmetryReport, OwnCost, ReportBuilder, RunEnd, RunReport};
 use anyhow::{Result, anyhow};
 use consort_core::policy::Wishes;
+use consort_core::trial::Verdict;
 use consort_core::{ControlLoop, Machine};
 use consort_data::recording::RecordingWriter;
 use consort_linux::group::Demands;
@@ -16,6 +17,7 @@ use std::time::Duration;
 /// Settings that hold for the whole run.
 pub(crate) struct ManageSession<'a> {
     pub(crate) args: &'a ManageArgs,
+    pub(crate) trial: &'a TrialArgs,
     pub(crate) config: &'a RunConfig,
     /// Condition under which the line of progress is shown.
     pub(crate) line: ProgressVisibility,
@@ -38,6 +40,7 @@ impl ManageSession<'_> {
                     policy: policy.clone(),
                     policy_requested: policy,
                     policy_reason: "as the group's leader has it".to_owned(),
+                    verdict: Verdict::unmeasured("effect not measured: the group's leader managed"),
                     dry_run: self.args.dry_run,
                     interval: Duration::ZERO,
                     asymmetry: None,
@@ -72,10 +75,13 @@ impl ManageSession<'_> {
         let mut chosen = setup.selection;
         machine.live_mut().set_watch(chosen.watch(records));
         let mut control_loop = ControlLoop::new(machine, setup.policy, setup.backoff, setup.seed);
+        let terms = (setup.seed, self.args.dry_run);
+        let meter = self.trial.begin(&mut control_loop, &chosen, terms)?;
         let mut builder = ReportBuilder::default();
         let mut progress = ProgressLine::new(self.line, self.stdout_taken, &chosen.policy);
         while let Some(turn) = control_loop.run_turn()? {
             builder.add(&turn);
+            meter.read(&mut control_loop);
             // A recording that cannot be continued must not disturb the managed programs.
             if let Some(recorder) = self.recorder.borrow_mut().as_mut()
                 && let Err(error) = recorder.add(&turn)
@@ -104,6 +110,10 @@ impl ManageSession<'_> {
             Some(Ok(None)) => builder.warn("nothing was recorded".to_owned()),
             Some(Err(error)) => builder.warn(error.to_string()),
         }
+        if let Some(warning) = meter.warning() {
+            builder.warn(warning);
+        }
+        let verdict = meter.verdict(&control_loop);
         let (undone, inconclusive) = (
             control_loop.undone_plans(),
             control_loop.inconclusive_plans(),
@@ -118,6 +128,7 @@ impl ManageSession<'_> {
             policy: chosen.policy,
             policy_requested: chosen.requested,
             policy_reason: chosen.why,
+            verdict,
             dry_run: self.args.dry_run,
             interval: chosen.interval,
             asymmetry,

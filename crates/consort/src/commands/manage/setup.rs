@@ -231,8 +231,21 @@ fn unfed_error(error: PolicyError) -> anyhow::Error {
     }
 }
 
+/// Refuses the text of a policy that cannot exist anywhere.
+pub(crate) fn check_policy(text: &str) -> Result<(), PolicyError> {
+    let spec: PolicySpec = text.parse()?;
+    if spec.name != AUTO {
+        policies::find(&spec.name)?;
+    }
+    Ok(())
+}
+
 /// Refuses a configuration with policies that cannot exist anywhere, before a daemon meets them.
 pub(crate) fn check_policies(config: &ConsortConfig) -> Result<()> {
+    if config.run.trial.is_some() {
+        let why = anyhow::anyhow!("only a daemon has trials; use `consort run --trial`");
+        return Err(config.run.locate_error("trial", &why));
+    }
     let tables = [("run", &config.run), ("daemon", &config.daemon)];
     let named = tables
         .into_iter()
@@ -240,12 +253,7 @@ pub(crate) fn check_policies(config: &ConsortConfig) -> Result<()> {
     let entries = config.manage.iter();
     let assigned = entries.filter_map(|entry| Some(("[[manage]]", entry.policy.as_ref()?)));
     for (table, policy) in named.chain(assigned) {
-        let spec: PolicySpec = policy
-            .parse()
-            .map_err(|error| bad_input(format!("{table}: {error}")))?;
-        if spec.name != AUTO {
-            policies::find(&spec.name).map_err(|error| bad_input(format!("{table}: {error}")))?;
-        }
+        check_policy(policy).map_err(|error| bad_input(format!("{table}: {error}")))?;
     }
     Ok(())
 }

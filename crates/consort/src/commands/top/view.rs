@@ -137,7 +137,12 @@ impl TopView {
                 s.undone,
                 s.uptime_s,
             )),
-            Line::from(s.policy_reason.clone()).dim(),
+            Line::from(if s.verdict.text.is_empty() {
+                s.policy_reason.clone()
+            } else {
+                s.verdict.text.clone()
+            })
+            .dim(),
         ]
     }
 
