@@ -1,7 +1,7 @@
 //! `consort trial`: whole runs of a command with and without management, in rounds of random order.
 
 use super::compare::split_policies;
-use super::manage::{MetricArgs, NONE, check_policy};
+use super::manage::{MetricArgs, NONE, check_policy, detect_host, is_auto};
 use crate::config;
 use crate::failure::bad_input;
 use crate::options::{count_parser, parse_interval, seed_parser};
@@ -9,9 +9,9 @@ use crate::output::{self, OutputColumn, OutputFormat, number, or_dash, text};
 use crate::{progress, values};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use consort_core::AUTO;
 use consort_core::stats::ConfidenceInterval;
 use consort_core::trial::{EffectEstimate, MetricKind, PairedEffect, RoundOrders, Verdict};
+use consort_core::{AUTO, choose_policy};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde::Serialize;
@@ -68,6 +68,8 @@ struct TrialReport {
     /// The policy that is surely faster than no management; `None` if none is.
     winner: Option<String>,
     command: String,
+    /// Reason for which no gain is to be expected on this host, if there is one.
+    note: Option<String>,
     /// Rounds that were run.
     rounds: usize,
     arms: Vec<TrialArm>,
@@ -154,7 +156,11 @@ pub(crate) fn execute(args: &RunTrialArgs) -> Result<ExitCode> {
         .chain(policies)
         .map(RunningArm::new)
         .collect();
-    let report = run_rounds(args, &mut arms)?;
+    let note = idle_note(&arms)?;
+    let report = TrialReport {
+        note,
+        ..run_rounds(args, &mut arms)?
+    };
     if let (Some(place), Some(winner)) = (place, &report.winner) {
         place.write(winner)?;
     }
@@ -162,6 +168,17 @@ pub(crate) fn execute(args: &RunTrialArgs) -> Result<ExitCode> {
         report.text()
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says so if the automatic choice places nothing on this host, so that only the cost of watching is
+/// compared.
+fn idle_note(arms: &[RunningArm]) -> Result<Option<String>> {
+    if !arms.iter().any(|arm| is_auto(&arm.policy)) {
+        return Ok(None);
+    }
+    let host = detect_host(None)?;
+    let choice = choose_policy(&host.discovery.topology, &host.offers(), None);
+    Ok((choice.name == NONE).then_some(choice.why))
 }
 
 /// The file that `--write` makes: one of its own, because the user's files have comments.
@@ -172,9 +189,10 @@ impl ConfigPlace {
 
     fn find() -> Result<Self> {
         let folders = config::folders();
-        let own = folders.last().ok_or_else(|| {
-            bad_input("--write: there is no folder for a configuration; set HOME")
-        })?;
+        let [own, _, ..] = &folders[..] else {
+            let why = "--write: there is no folder for your configuration; set HOME";
+            return Err(bad_input(why));
+        };
         Ok(Self(own.join("config.d")))
     }
 
@@ -290,6 +308,7 @@ fn report(args: &RunTrialArgs, arms: &[RunningArm], rounds: usize) -> TrialRepor
         verdict,
         winner,
         command: words.collect::<Vec<_>>().join(" "),
+        note: None,
         rounds,
         arms: rows,
     }
@@ -330,8 +349,13 @@ impl RunningArm {
 impl TrialReport {
     fn text(&self) -> String {
         let table = output::table(COLUMNS, &self.arms);
+        let note = self
+            .note
+            .as_ref()
+            .map_or_else(String::new, |note| format!("note: {note}\n"));
         format!(
-            "{}\n\n{table}\n{} rounds of {}; ± is the 95 % interval. Managed times include Consort's own.\n",
+            "{}\n\n{table}\n{note}{} rounds of {}; ± is the 95 % interval. Managed times include \
+             Consort's own.\n",
             self.verdict.text, self.rounds, self.command
         )
     }
@@ -354,9 +378,13 @@ fn run_once(args: &RunTrialArgs, policy: &str) -> Result<MeasuredRun> {
     }
     if !ended.status.success() {
         let said = String::from_utf8_lossy(&ended.stderr);
-        let said = said.trim().lines().last().unwrap_or("").to_owned();
+        let said = said
+            .trim()
+            .lines()
+            .last()
+            .map_or_else(String::new, |line| format!(": {line}"));
         return Err(anyhow!(
-            "the command failed under policy {policy} ({}), so nothing is concluded: {said}",
+            "the command failed under policy {policy} ({}), so nothing is concluded{said}",
             ended.status
         ));
     }
