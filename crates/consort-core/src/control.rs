@@ -96,6 +96,8 @@ pub struct ControlTurn {
     pub findings: Vec<LintFinding>,
     /// Result of the plan.
     pub enacted: EnactmentReport,
+    /// Arm of the quantum that follows: unmanaged only in a trial.
+    pub arm: Arm,
 }
 
 impl ControlTurn {
@@ -215,6 +217,7 @@ impl<M: Machine> ControlLoop<M> {
             changed,
             findings,
             enacted: EnactmentReport::default(),
+            arm: self.trial.as_ref().map_or(Arm::Managed, Trial::arm),
         };
         if turn.was_enacted() {
             self.enact(&mut turn, probed)?;

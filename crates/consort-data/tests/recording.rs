@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
+use consort_core::trial::Arm;
 use consort_core::{
     ControlTurn, EnactmentReport, LeaveReason, Mix, Observation, Placement, Plan, ProgramId, PuId,
     Reading, Sample, Signal, SignalOffers, ThreadId, ThreadObservation, Throttle, Tier, Topology,
@@ -90,6 +91,7 @@ fn turn(number: u64, threads: u32) -> ControlTurn {
         changed: Vec::new(),
         findings: Vec::new(),
         enacted: EnactmentReport::default(),
+        arm: Arm::Managed,
     }
 }
 

@@ -155,11 +155,12 @@ impl PrometheusSample {
         let mut stream = TcpStream::connect_timeout(&self.address, TIMEOUT)?;
         stream.set_read_timeout(Some(TIMEOUT))?;
         stream.set_write_timeout(Some(TIMEOUT))?;
-        write!(
-            stream,
+        // In one piece, because a server may answer and close before the last of several.
+        let request = format!(
             "GET {} HTTP/1.0\r\nHost: {}\r\nAccept: text/plain\r\n\r\n",
             self.page, self.host
-        )?;
+        );
+        stream.write_all(request.as_bytes())?;
         let mut text = Vec::new();
         stream.take(MOST_BYTES).read_to_end(&mut text)?;
         Ok(String::from_utf8_lossy(&text).into_owned())

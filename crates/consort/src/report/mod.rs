@@ -3,12 +3,14 @@
 mod render;
 mod report_builder;
 mod totals;
+mod whereabouts;
 
 #[cfg(test)]
 pub(crate) use render::text;
 pub(crate) use render::{html, print};
 pub(crate) use report_builder::{ReportBuilder, RunEnd};
 pub(crate) use totals::{OwnCost, ProgramRow};
+pub(crate) use whereabouts::{CoRunnerShare, CpuShare};
 
 use crate::options::LIVE;
 use crate::output::count;
@@ -132,10 +134,18 @@ pub(crate) struct ThreadRow {
     pub(crate) adherence: Option<f64>,
     /// Number of times that it was nudged.
     pub(crate) nudges: u64,
-    /// PUs that it could run on at last, as a CPU list.
+    /// CPUs of the placement that held longest, as a CPU list.
     pub(crate) cpus: String,
     /// Reason for that placement.
     pub(crate) reason: String,
+    /// Share of the managed time in which it held, 0 to 1; `None` if that is not known.
+    pub(crate) placement_share: Option<f64>,
+    /// Number of times that the placement changed.
+    pub(crate) placement_changes: u64,
+    /// CPUs that it ran on, by share of its running time.
+    pub(crate) ran_on: Vec<CpuShare>,
+    /// Threads that ran on other CPUs of its core, by share of its running time.
+    pub(crate) co_runners: Vec<CoRunnerShare>,
 }
 
 /// Length of quanta.

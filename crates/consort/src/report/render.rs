@@ -1,8 +1,8 @@
 //! The report for people: as text, and as a page for a browser.
 
-use super::{RunReport, ThreadRow};
+use super::{CoRunnerShare, CpuShare, RunReport, ThreadRow};
 use crate::output::{
-    self, OutputColumn, OutputFormat, count, extra_number, number, or_dash, percent,
+    self, OutputColumn, OutputFormat, count, extra_number, extra_text, number, or_dash, percent,
 };
 use anyhow::{Context, Result};
 use consort_core::{MemoryLimit, Mix, Throttle, escape_invisible};
@@ -42,9 +42,35 @@ pub(crate) const COLUMNS: &[OutputColumn<ThreadRow>] = &[
     }),
     number("in place %", |t| percent_or_dash(t.adherence)),
     number("moves", |t| t.moves.to_string()),
-    output::text("PUs", |t| t.cpus.clone()),
+    output::text("ran on", |t| ran_on(&t.ran_on)),
+    extra_text("placed on", |t| t.cpus.clone()),
+    extra_text("next to", |t| next_to(&t.co_runners)),
     output::text("why there", |t| t.reason.clone()),
 ];
+
+/// CPUs by share of running time: the two with most, and how many others there are.
+fn ran_on(shares: &[CpuShare]) -> String {
+    let shown = shares.iter().take(2);
+    let mut parts: Vec<String> = match shares {
+        [only] => vec![only.cpu.to_string()],
+        _ => shown
+            .map(|s| format!("{} {} %", s.cpu, percent(s.share, 0)))
+            .collect(),
+    };
+    if shares.len() > 2 {
+        parts.push(format!("{} more", shares.len() - 2));
+    }
+    parts.join(", ")
+}
+
+/// Co-runners on the core by share of running time, the two with most.
+fn next_to(shares: &[CoRunnerShare]) -> String {
+    let shown = shares.iter().take(2);
+    let parts: Vec<String> = shown
+        .map(|s| format!("{} {} %", s.name, percent(s.share, 0)))
+        .collect();
+    parts.join(", ")
+}
 
 /// Threads that the table shows; the JSON report has more.
 const SHOWN: usize = 24;

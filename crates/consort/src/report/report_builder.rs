@@ -1,13 +1,13 @@
 //! Sums a run up, turn by turn.
 
-use super::totals::{ProgramTotals, ThreadTotals};
+use super::totals::{ProgramTotals, ThreadTotals, meet_on_cores};
 use super::{
     AsymmetryReport, GroupReport, OtherThreads, OwnCost, OwnOverhead, QuantumLength, RunReport,
     SamplingCounts,
 };
 use crate::output::percent;
-use consort_core::trial::Verdict;
-use consort_core::{ControlTurn, Observation, ThreadId};
+use consort_core::trial::{Arm, Verdict};
+use consort_core::{ControlTurn, Observation, ThreadId, Topology};
 use consort_linux::enforce::EnactorKind;
 use consort_linux::live::LiveRunOutcome;
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,8 +65,9 @@ fn overhead_warning(share: Option<f64>, managed_s: f64) -> Option<String> {
 }
 
 impl ReportBuilder {
-    pub(crate) fn add(&mut self, turn: &ControlTurn) {
+    pub(crate) fn add(&mut self, turn: &ControlTurn, topology: &Topology) {
         self.observe(&turn.observation);
+        meet_on_cores(topology, &turn.observation, &mut self.accounts);
         self.plans += 1;
         self.moves += turn.enacted.moved.len() as u64;
         for thread in &turn.enacted.moved {
@@ -84,7 +85,9 @@ impl ReportBuilder {
         for warning in &turn.enacted.warnings {
             self.warn(warning.clone());
         }
-        for (id, placement) in &turn.plan.placements {
+        // Without management there is no placement that could be explained.
+        let placements = turn.plan.placements.iter();
+        for (id, placement) in placements.filter(|_| turn.arm == Arm::Managed) {
             let seen = turn.observation.thread(*id);
             if let (Some(account), Some(seen)) = (self.accounts.get_mut(id), seen) {
                 let reason = turn.plan.report.threads.get(id);
@@ -247,7 +250,8 @@ impl ReportBuilder {
 mod tests {
     use super::*;
     use consort_core::{
-        Class, MemoryLimit, Mix, Reading, Sample, Signal, ThreadObservation, Throttle, Tier,
+        Class, EnactmentReport, MemoryLimit, Mix, Plan, Reading, Sample, Signal, ThreadObservation,
+        Throttle, Tier,
     };
     use consort_linux::live::{AdherenceSummary, SampleCounts};
     use std::sync::Arc;
@@ -494,5 +498,40 @@ mod tests {
         let threads = vec![thread(7, SECOND_NS, 0.6), thread(8, 1_000_000, 0.0)];
         builder.observe(&seen(threads, vec![]));
         insta::assert_snapshot!(crate::report::text(&builder.report(run_end()), None));
+    }
+
+    #[test]
+    fn co_runners_are_on_other_cpus_of_the_core() {
+        let topology = Topology::uniform(2, 2).unwrap();
+        let on = |core: usize, pu: usize| Some(topology.cores()[core].pus[pu]);
+        let place = |tid, share, last_pu| ThreadObservation {
+            last_pu,
+            ..thread(tid, SECOND_NS / 10 * share, 0.5)
+        };
+        let threads = vec![
+            place(1, 10, on(0, 0)),
+            place(2, 4, on(0, 1)),
+            place(3, 10, on(1, 0)),
+        ];
+        let turn = ControlTurn {
+            observation: seen(threads, vec![]),
+            plan: Plan::default(),
+            changed: Vec::new(),
+            findings: Vec::new(),
+            enacted: EnactmentReport::default(),
+            arm: Arm::Managed,
+        };
+        let mut builder = ReportBuilder::default();
+        builder.add(&turn, &topology);
+        let report = builder.report(run_end());
+        let first = report.threads.iter().find(|row| row.tid == 1).unwrap();
+        let met: Vec<(&str, f64)> = first
+            .co_runners
+            .iter()
+            .map(|c| (c.name.as_str(), c.share))
+            .collect();
+        assert_eq!(met, [("t2", 0.4)]);
+        let alone = report.threads.iter().find(|row| row.tid == 3).unwrap();
+        assert!(alone.co_runners.is_empty());
     }
 }

@@ -1,10 +1,11 @@
 //! Sums of threads, of programs and of Consort itself over a run.
 
 use super::ThreadRow;
+use super::whereabouts::Whereabouts;
 use consort_core::stats::share_interval;
 use consort_core::{
-    Class, MemoryLimit, Mix, Observation, Placement, ProgramId, Sample, Signal, ThreadObservation,
-    ThreadTraits, Throttle, Tier, classify, stack_source,
+    Class, MemoryLimit, Mix, Observation, Placement, ProgramId, Sample, Signal, ThreadId,
+    ThreadObservation, ThreadTraits, Throttle, Tier, Topology, classify, stack_source,
 };
 use consort_linux::enforce::EnactorKind;
 use nix::sys::resource::{UsageWho, getrusage};
@@ -66,8 +67,9 @@ pub(super) struct ThreadTotals {
     throttle: Option<Throttle>,
     throttled: SumRatio,
     adherence: SumRatio,
-    cpus: String,
-    reason: String,
+    /// Its own mask, as a CPU list.
+    original: String,
+    pub(super) whereabouts: Whereabouts,
 }
 
 impl ThreadTotals {
@@ -117,8 +119,9 @@ impl ThreadTotals {
                 *sum.get_or_insert(0) += count as u64;
             }
         }
-        if self.cpus.is_empty() {
-            self.cpus = seen.original.to_string();
+        self.whereabouts.add(seen, interval_ns);
+        if self.original.is_empty() {
+            self.original = seen.original.to_string();
         }
     }
 
@@ -138,11 +141,11 @@ impl ThreadTotals {
 
     /// Notes where a plan put the thread.
     pub(super) fn place(&mut self, seen: &ThreadObservation, placement: &Placement, why: &str) {
-        self.cpus = match placement {
+        let cpus = match placement {
             Placement::Unrestricted => seen.original.to_string(),
             Placement::Restricted(pus) => pus.to_string(),
         };
-        why.clone_into(&mut self.reason);
+        self.whereabouts.place(cpus, why);
     }
 
     pub(super) fn row(&self, pid: u32, tid: u32) -> ThreadRow {
@@ -164,6 +167,7 @@ impl ThreadTotals {
         let interval = memory_stall.and_then(|stall| share_interval(stall, self.samples));
         let total: f64 = self.stack.values().sum();
         let share = |(name, amount): (&String, &f64)| (name.clone(), amount / total);
+        let (placement, placement_share) = self.whereabouts.longest_placement();
         ThreadRow {
             pid,
             tid,
@@ -193,8 +197,40 @@ impl ThreadTotals {
             enactor: self.enactor,
             adherence: self.adherence.value(),
             nudges: self.nudges,
-            cpus: self.cpus.clone(),
-            reason: self.reason.clone(),
+            cpus: if placement.cpus.is_empty() {
+                self.original.clone()
+            } else {
+                placement.cpus
+            },
+            reason: placement.reason,
+            placement_share,
+            placement_changes: self.whereabouts.changes(),
+            ran_on: self.whereabouts.cpus(),
+            co_runners: self.whereabouts.co_runners(),
+        }
+    }
+}
+
+/// Notes which threads were on one core in an interval, on different CPUs of it.
+pub(super) fn meet_on_cores(
+    topology: &Topology,
+    seen: &Observation,
+    accounts: &mut BTreeMap<ThreadId, ThreadTotals>,
+) {
+    let active = |thread: &&ThreadObservation| thread.sample.cpu_time_ns() > 0.0;
+    for core in topology.cores().iter().filter(|core| core.pus.len() > 1) {
+        let is_here =
+            |thread: &&ThreadObservation| thread.last_pu.is_some_and(|pu| core.pus.contains(&pu));
+        let here: Vec<&ThreadObservation> =
+            seen.threads.iter().filter(active).filter(is_here).collect();
+        for thread in &here {
+            let Some(own) = accounts.get_mut(&thread.id) else {
+                continue;
+            };
+            for other in here.iter().filter(|other| other.last_pu != thread.last_pu) {
+                let both_ns = thread.sample.cpu_time_ns().min(other.sample.cpu_time_ns());
+                own.whereabouts.meet(&other.name, both_ns);
+            }
         }
     }
 }

@@ -80,7 +80,7 @@ impl ManageSession<'_> {
         let mut builder = ReportBuilder::default();
         let mut progress = ProgressLine::new(self.line, self.stdout_taken, &chosen.policy);
         while let Some(turn) = control_loop.run_turn()? {
-            builder.add(&turn);
+            builder.add(&turn, control_loop.machine().topology());
             meter.read(&mut control_loop);
             // A recording that cannot be continued must not disturb the managed programs.
             if let Some(recorder) = self.recorder.borrow_mut().as_mut()
