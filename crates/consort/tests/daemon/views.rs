@@ -108,3 +108,44 @@ fn metrics_are_served_where_they_are_asked_for() {
     assert_eq!(fetch(port, "/other"), "see /metrics\n");
     assert_eq!(daemon.stop(), Some(0));
 }
+
+#[test]
+fn daemon_says_what_it_manages_and_what_changes() {
+    let spinner = Spinner::start();
+    let daemon = Daemon::start();
+    daemon.ask(&["attach", &spinner.id()]);
+    daemon.ask(&["attach", "--cgroup", "no-such-group.slice"]);
+    daemon.ask(&["detach", &spinner.id()]);
+    for line in [
+        "consort daemon: nothing is configured to be managed yet, policy ",
+        "consort daemon: managing: ",
+        "nothing matches yet: no-such-group.slice",
+        "consort daemon: released, affinity restored: ",
+    ] {
+        wait_for(line, || daemon.log().contains(line).then_some(()));
+    }
+}
+
+#[test]
+fn share_of_time_without_management_gives_an_effect() {
+    if !has_choice() {
+        return;
+    }
+    let spinner = Spinner::start();
+    let daemon = Daemon::with("daemon.trial = \"50 %\"", &["--policy", "spread:active=0"]);
+    daemon.ask(&["attach", &spinner.id()]);
+    let own = own_mask();
+    // Stretches of 2.5 s: with lasting masks the spinner's is narrow in some and its own in others.
+    super::wait_for_mask(spinner.pid(), |mask| mask != own);
+    super::wait_for_mask(spinner.pid(), |mask| mask == own);
+    super::wait_for_mask(spinner.pid(), |mask| mask != own);
+    let verdict = &daemon.status()["verdict"];
+    assert!(verdict["measure"].is_string(), "{verdict}");
+    assert!(
+        verdict["text"]
+            .as_str()
+            .unwrap()
+            .contains("too short for a verdict"),
+        "{verdict}"
+    );
+}

@@ -4,6 +4,7 @@ use super::load_config;
 use super::snapshot::{DaemonEffect, DaemonSnapshot};
 use crate::commands::manage::{ManageArgs, PolicySetup, is_auto};
 use crate::config::{ConsortConfig, RunConfig};
+use crate::output;
 use anyhow::Result;
 use consort_core::policy::{Policy, Wishes};
 use consort_core::{
@@ -64,6 +65,44 @@ pub(super) struct DaemonSockets {
     pub(super) context: PolicyContext,
     opened: OpenedPolicies,
     commands: Vec<LoopCommand>,
+}
+
+/// A line of the daemon on stderr. A closed terminal must not end it.
+pub(super) fn say(line: &str) {
+    let _ = output::print_text_to_stderr(&format!("consort daemon: {line}\n"));
+}
+
+/// Changes that a client has made to what is managed; `None` if the answer shows none.
+fn change_line(answer: &Value) -> Option<String> {
+    let texts = |key: &str| -> Vec<String> {
+        let list = answer.get(key).and_then(Value::as_array);
+        let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+        list.into_iter().flatten().map(text).collect()
+    };
+    let is_detach = answer.get("detached").is_some();
+    let [changed, awaited] = match is_detach {
+        true => ["detached", "also"],
+        false => ["attached", "awaited"],
+    }
+    .map(texts);
+    let mut named = [changed, texts("cgroups")].concat();
+    named.retain(|text| !awaited.contains(text));
+    let mut parts = Vec::new();
+    if !named.is_empty() {
+        let what = match is_detach {
+            true => "released, affinity restored",
+            false => "managing",
+        };
+        parts.push(format!("{what}: {}", named.join(", ")));
+    }
+    if !awaited.is_empty() {
+        let what = match is_detach {
+            true => "released with it",
+            false => "nothing matches yet",
+        };
+        parts.push(format!("{what}: {}", awaited.join(", ")));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 impl CommandSource for DaemonSockets {
@@ -136,7 +175,12 @@ impl CommandSource for DaemonSockets {
 
     fn answer(&mut self, answer: CommandAnswer) {
         match answer {
-            CommandAnswer::Client { connection, result } => self.server.answer(connection, result),
+            CommandAnswer::Client { connection, result } => {
+                if let Some(line) = result.as_ref().ok().and_then(change_line) {
+                    say(&line);
+                }
+                self.server.answer(connection, result);
+            }
             CommandAnswer::Member { .. } => self.leader.answer(answer),
         }
     }

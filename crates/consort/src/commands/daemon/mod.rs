@@ -18,7 +18,7 @@ use consort_linux::control::{ControlServer, SocketPlace};
 use consort_linux::enact::runtime_dirs;
 use consort_linux::live::{AttachSpec, EndCondition, GroupMachine, LiveSettings};
 use consort_linux::pause::PauseKind;
-use machine::{DaemonMachine, LoopCommand, PolicyContext};
+use machine::{DaemonMachine, LoopCommand, PolicyContext, say};
 use metrics::MetricsPage;
 use sd_notify::NotifyState;
 pub(crate) use snapshot::{CoreLine, DaemonStatus, ThreadExplanation, ThreadLine};
@@ -57,6 +57,7 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
         None => SocketPlace::in_runtime_dir(&runtime_dirs(), is_root)?,
     };
     let snapshot = DaemonSnapshot::new(&setup.selection);
+    let socket = place.path().display().to_string();
     let server = ControlServer::open(place, is_root)?;
     let settings = LiveSettings {
         interval: setup.selection.interval,
@@ -75,6 +76,7 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
         leads: Some(setup.selection.requested.clone()),
     };
     let rules = context.config.rules()?;
+    let groups = context.config.manage.len();
     let machine = GroupMachine::manage_host(host, spec)?;
     // The machine may offer less than the host, if a tier could not be set up.
     context.offers = machine.offers().clone();
@@ -94,6 +96,7 @@ pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
     let trial = trial(&machine, &setup.selection, setup.seed);
     let mut control_loop = ControlLoop::new(machine, policy, setup.backoff, setup.seed);
     control_loop.set_trial(trial);
+    say(&start_line(&setup.selection, groups, &socket));
     let daemon = RunningDaemon {
         selection: setup.selection,
         control_loop,
@@ -107,6 +110,18 @@ fn load_config(args: &ManageArgs) -> Result<ConsortConfig> {
     let config = config::load(args.config.as_deref()).map_err(|e| as_bad_input(&e))?;
     check_policies(&config)?;
     Ok(config)
+}
+
+/// What the daemon manages, how, and how to have it manage more.
+fn start_line(selection: &PolicySelection, groups: usize, socket: &str) -> String {
+    let groups = match groups {
+        0 => "nothing is configured to be managed yet".to_owned(),
+        n => format!("control groups to manage: {n}"),
+    };
+    format!(
+        "{groups}, policy {} ({}); socket {socket}; add programs with `consort attach PID`",
+        selection.policy, selection.why
+    )
 }
 
 /// The trial that runs as long as the daemon, if the configuration has one and something measures
@@ -190,6 +205,9 @@ impl RunningDaemon {
         for warning in &turn.enacted.warnings {
             tracing::warn!(plan = turn.plan.generation, "{warning}");
         }
+        if undone > machine.sockets.snapshot.undone_plans() {
+            say("progress fell after a plan, which is undone");
+        }
         machine.record_turn(turn, undone, effect);
         if let Some(metrics) = &self.metrics {
             metrics.show(&machine.sockets.snapshot.totals());
@@ -225,6 +243,9 @@ impl RunningDaemon {
                 }
                 let result = self.reload();
                 notify(&[NotifyState::Ready]);
+                if result.is_ok() {
+                    say("configuration read again");
+                }
                 (result, connection)
             }
             LoopCommand::ChangePolicy(connection, setup) => {

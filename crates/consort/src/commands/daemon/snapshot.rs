@@ -257,6 +257,11 @@ impl DaemonSnapshot {
         self.turn = Some(turn);
     }
 
+    /// Plans undone up to the last turn.
+    pub(super) fn undone_plans(&self) -> u64 {
+        self.undone
+    }
+
     /// Returns true for a warning of an earlier plan.
     pub(super) fn has_warning(&self, warning: &str) -> bool {
         self.warnings.iter().any(|reported| reported == warning)
