@@ -234,23 +234,18 @@ impl ReferenceCore<'_> {
 
     /// Returns true if a thread's loads wait for so many different lines that the L2 lacks.
     fn has_missed_lines(&self, at: usize, most: u32) -> bool {
-        let mut lines = Vec::new();
-        for flying in &self.contexts[at].flying {
+        let late_line = |flying: &InFlightOp| {
             let is_late = flying.progress == OpProgress::Issued
                 && flying.op.kind == OpKind::Load
                 && flying.forwarded.is_none()
                 && self.cycle > flying.issued.saturating_add(self.l2_cycles);
-            let line = |address: u64| address / self.line_bytes;
-            if let Some(data) = flying.op.data.filter(|_| is_late)
-                && !lines.contains(&line(data.address))
-            {
-                lines.push(line(data.address));
-                if lines.len() as u32 >= most {
-                    return true;
-                }
-            }
-        }
-        false
+            let data = flying.op.data.filter(|_| is_late);
+            data.map(|data| data.address / self.line_bytes)
+        };
+        let lines = || self.contexts[at].flying.iter().filter_map(late_line);
+        let is_new = |(i, line): &(usize, u64)| lines().take(*i).all(|before| before != *line);
+        let new = lines().enumerate().filter(is_new);
+        new.take(most as usize).count() as u32 >= most
     }
 
     /// Puts the next operation in line into the window.
