@@ -8,10 +8,8 @@ use super::{ReferenceCore, ports::Works};
 use crate::memory::DataOrigin;
 use crate::outcome::SlotCause;
 use consort_ops::{Op, OpKind};
+use consort_sim::program::PARTIAL_LOAD_CYCLES;
 
-/// Cycles more than the L1D's that a load takes which gets part of its bytes from a store: it
-/// waits until the store is written (some 12 in Fog's microarchitecture manual).
-const PARTIAL_CYCLES: u32 = 11;
 /// Operations between dispatch and issue of a thread that issues in order, in cycles' worth.
 const IN_ORDER_CYCLES: u32 = 2;
 
@@ -540,7 +538,11 @@ impl ThreadContext<'_> {
         let store = self.store_before(data.address, bytes)?;
         let covers =
             store.address <= data.address && data.address + bytes <= store.address + store.bytes;
-        Some((store.seq, if covers { 0 } else { PARTIAL_CYCLES }))
+        Some((store.seq, if covers {
+            0
+        } else {
+            PARTIAL_LOAD_CYCLES as u32
+        }))
     }
 
     /// Lets an operation wait for what writes its operands; how many of these are missing.
