@@ -152,6 +152,8 @@ pub enum LatencyClass {
     WideVectorMultiply,
     /// [`OpKind::SquareRoot`].
     SquareRoot,
+    /// Loads that get some of their bytes from a store that is not yet written, and not all.
+    PartialLoad,
 }
 
 impl LatencyClass {
@@ -159,7 +161,7 @@ impl LatencyClass {
     pub const COUNT: usize = Self::ALL.len();
 
     /// Every class, in the order of [`LatencyClass::index`].
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Plain,
         Self::Load,
         Self::Fp,
@@ -176,9 +178,10 @@ impl LatencyClass {
         Self::VectorMultiply,
         Self::WideVectorMultiply,
         Self::SquareRoot,
+        Self::PartialLoad,
     ];
 
-    /// The class of a kind of operation.
+    /// The class of a kind of operation, of loads that of usual ones.
     #[must_use]
     pub const fn from_kind(kind: OpKind) -> Self {
         match kind {
@@ -227,6 +230,7 @@ impl LatencyClass {
             Self::VectorMultiply => "vector_multiply",
             Self::WideVectorMultiply => "wide_vector_multiply",
             Self::SquareRoot => "square_root",
+            Self::PartialLoad => "partial_load",
         }
     }
 
@@ -245,6 +249,7 @@ impl LatencyClass {
             Self::Convert => 6,
             Self::WideVectorMultiply => 10,
             Self::FpDivide => 14,
+            Self::PartialLoad => 15,
             Self::SquareRoot => 18,
             Self::Divide => 24,
             Self::WideDivide => 42,

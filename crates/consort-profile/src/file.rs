@@ -16,6 +16,9 @@ use crate::threads::ThreadRelations;
 const REFERENCE_WINDOW: f64 = 128.0;
 /// The most lines prefetched in vain per line that a program file takes.
 const MOST_EXCESS: f64 = 100.0;
+/// The most overlapping misses that a program file takes; an instruction that moves a string can have
+/// thousands.
+const MOST_MLP: f64 = 1000.0;
 /// Index of [`CAPACITIES`] at which its miss curves begin.
 const CURVE_START: usize = 1;
 
@@ -104,9 +107,9 @@ impl ExecutionFigures {
         writeln!(
             out,
             "mlp = {{ value = {:.4}, window_exponent = {:.4}, measured = [{}] }} # profile: independent misses of 1 MiB in windows of 16 to 1024",
-            overlap.factor.clamp(1.0, 1000.0),
+            overlap.factor.clamp(1.0, MOST_MLP),
             overlap.exponent.clamp(0.0, 2.0),
-            format_rising(&self.mlp, 1.0)
+            format_rising(&self.mlp.map(|mlp| mlp.min(MOST_MLP)), 1.0)
         )?;
         writeln!(
             out,
@@ -561,6 +564,22 @@ mod tests {
         assert_eq!(keys, known.map(|(_, key, _)| key));
     }
 
+    /// Instructions that each load four lines of new memory.
+    fn string_moves() -> ProgramProfile {
+        let mut profiler = ProgramProfiler::new(RecordedPart::default(), false);
+        for i in 0..200_000 {
+            let mut load = Op::new(OpKind::Load, 0x1000);
+            load.first = i % 4 == 0;
+            load.data = Some(Access {
+                address: i * 64,
+                bytes: 8,
+                is_vector: false,
+            });
+            profiler.record_op(0, &load);
+        }
+        profiler.finish_profile()
+    }
+
     #[test]
     fn simulator_accepts_the_file() {
         let reported = ProgramFileHeader {
@@ -571,6 +590,7 @@ mod tests {
         };
         for profile in [
             sums(1 << 18),
+            string_moves(),
             ProgramProfiler::new(RecordedPart::default(), false).finish_profile(),
         ] {
             let text = profile.to_program_file(&reported);

@@ -11,6 +11,7 @@ pub use branch::*;
 pub use code::{CodeSpec, KindsSpec, PairsSpec};
 pub use ilp::{
     ChainSpec, DivisionSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, MISS_CYCLES, MOST_CHAIN_SETS,
+    PARTIAL_LOAD_CYCLES,
     NEAR_USES,
 };
 pub use spec::*;

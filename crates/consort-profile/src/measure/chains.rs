@@ -49,6 +49,10 @@ const LATENCIES: [Cycles; LatencyClass::COUNT] = {
             latencies[class][lane] = match LatencyClass::ALL[class] {
                 LatencyClass::Load => load,
                 LatencyClass::Fp => fp,
+                LatencyClass::PartialLoad => {
+                    let usual = LatencyClass::Load.reference_cycles();
+                    load + (LatencyClass::PartialLoad.reference_cycles() - usual) as i32
+                }
                 other => other.reference_cycles() as i32,
             };
             lane += 1;
@@ -82,6 +86,25 @@ impl LatestResult {
     }
 }
 
+/// Class of an operation.
+#[derive(Debug, Clone, Copy)]
+struct OpClass {
+    /// Its class in schedules before `lane`, whose windows are smaller.
+    before: LatencyClass,
+    lane: usize,
+    class: LatencyClass,
+}
+
+impl OpClass {
+    const fn of_lane(self, lane: usize) -> LatencyClass {
+        if lane < self.lane {
+            self.before
+        } else {
+            self.class
+        }
+    }
+}
+
 /// Schedules for all sets and windows.
 #[derive(Debug, Clone)]
 pub struct ChainSchedules {
@@ -100,7 +123,7 @@ pub struct ChainSchedules {
     first: u32,
     /// Numbers of the operations for which each of the block waited last.
     waited_for: Vec<Numbers>,
-    classes: Vec<LatencyClass>,
+    classes: Vec<OpClass>,
     /// End of the instructions before the block.
     before: Cycles,
     counts: ChainCounts,
@@ -194,14 +217,30 @@ impl ChainSchedules {
             let (cycles, by) = &self.registers[register.index()];
             start.wait(cycles, *by);
         }
+        let usual = LatencyClass::from_kind(op.kind);
+        let mut class = OpClass {
+            before: usual,
+            lane: 0,
+            class: usual,
+        };
         if op.kind == OpKind::Load {
             let stored = self.memory.read(op);
             stored.for_each(|(cycles, by)| start.wait(cycles, *by));
+            // What has left a window is written.
+            let distance = self.memory.partial_distance(op, self.instructions as u64);
+            if let Some(distance) = distance {
+                let window = WINDOWS.partition_point(|&window| window as u64 <= distance);
+                (class.lane, class.class) = (window * SETS.len(), LatencyClass::PartialLoad);
+            }
         }
-        let class = LatencyClass::from_kind(op.kind);
         let number = self.first + self.classes.len() as u32;
         let mut done = start.cycles;
-        for (done, latency) in done.iter_mut().zip(&LATENCIES[class.index()]) {
+        let (short, long) = done.split_at_mut(class.lane);
+        let latencies = [class.before, class.class].map(|class| &LATENCIES[class.index()]);
+        for (done, latency) in short.iter_mut().zip(latencies[0]) {
+            *done += latency;
+        }
+        for (done, latency) in long.iter_mut().zip(&latencies[1][class.lane..]) {
             *done += latency;
         }
         self.waited_for.push(start.by);
@@ -263,7 +302,7 @@ impl ChainSchedules {
             let path = &mut self.counts.path[lane];
             let mut at = self.latest.by[lane];
             while let Some(position) = at.checked_sub(self.first) {
-                path[self.classes[position as usize].index()] += 1;
+                path[self.classes[position as usize].of_lane(lane).index()] += 1;
                 at = self.waited_for[position as usize][lane];
             }
         }
@@ -368,6 +407,45 @@ mod tests {
         assert!((time(0x100) - 2.5).abs() < 0.01, "{}", time(0x100));
         // Of the bytes next to these it loads what was there before.
         assert!(time(0x102) < 0.1, "{}", time(0x102));
+    }
+
+    #[test]
+    fn load_of_two_stores_waits_for_the_write() {
+        let access = |kind, address, bytes| {
+            let mut op = on(kind, 1, 1);
+            if kind == OpKind::Store {
+                op.targets[0] = None;
+            } else {
+                op.sources[0] = None;
+            }
+            op.data = Some(Access {
+                address,
+                bytes,
+                is_vector: false,
+            });
+            op
+        };
+        // Two halves are stored, the whole is loaded: 1 + 15 cycles of three instructions, as the
+        // halves are stored next to each other. With 40 instructions of nothing between, the halves
+        // are written in windows of 16 and 32.
+        let chain = |between: u32| {
+            let length = 3 + between;
+            chains((0..40_000).map(|i| match i % length {
+                0 => access(OpKind::Store, 0x100, 2),
+                1 => access(OpKind::Store, 0x102, 2),
+                at if at == 2 + between => access(OpKind::Load, 0x100, 4),
+                _ => on(OpKind::Integer, 9, 8),
+            }))
+        };
+        let near = chain(0);
+        for window in 0..WINDOWS.len() {
+            let time = cycles(&near, 0, window);
+            assert!((time - 16.0 / 3.0).abs() < 0.01, "{time}");
+        }
+        let partial = LatencyClass::PartialLoad.index();
+        let far = chain(40);
+        let loads = [1, 2].map(|window| far.chains()[0][window][partial] * 43.0);
+        assert!(loads[0] == 0.0 && (loads[1] - 1.0).abs() < 0.01, "{loads:?}");
     }
 
     #[test]

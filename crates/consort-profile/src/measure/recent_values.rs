@@ -59,6 +59,26 @@ impl<V: Copy> RecentValues<V> {
         })
     }
 
+    /// Instructions from the youngest store of which a load reads some bytes to instruction number
+    /// `now`, if it does not store all that the load reads: such a load cannot take its data from
+    /// that store.
+    pub(super) fn partial_distance(&self, op: &Op, now: u64) -> Option<u64> {
+        let read = || {
+            pieces(op).map(|(piece, bytes)| {
+                let stored = self.pieces.get(&piece).into_iter();
+                let all = stored.flat_map(|values| values.before.iter().chain([&values.last]));
+                let read = all.filter(move |stored| stored.bytes & bytes != 0);
+                (bytes, read.max_by_key(|stored| stored.at))
+            })
+        };
+        let youngest = read().filter_map(|(_, stored)| stored.map(|stored| stored.at));
+        let youngest = youngest.max()?;
+        let covers = |(bytes, stored): (u8, Option<&StoredValue<V>>)| {
+            stored.is_some_and(|stored| stored.at == youngest && stored.bytes & bytes == bytes)
+        };
+        (!read().all(covers)).then(|| now - youngest)
+    }
+
     /// Stores a value where instruction number `now` writes.
     pub(super) fn store(&mut self, op: &Op, now: u64, value: V) {
         if self.pieces.len() > self.most {

@@ -107,11 +107,16 @@ impl LatencySchedule {
         for register in op.sources.into_iter().flatten() {
             start.wait(&self.registers[register.index()]);
         }
+        let mut class = LatencyClass::from_kind(op.kind);
         if op.kind == OpKind::Load {
             let stored = self.memory.read(op);
             stored.for_each(|value| start.wait(value));
+            let distance = self.memory.partial_distance(op, self.instructions as u64);
+            if distance.is_some_and(|distance| distance < WINDOW as u64) {
+                class = LatencyClass::PartialLoad;
+            }
         }
-        let done = self.execute_op(op, start, is_mispredicted);
+        let done = self.execute_op(op, class, start, is_mispredicted);
         self.counts.waiting += u64::from(self.counted) * (start.chain - entered.chain);
         if passes_fp_scheduler(op) {
             self.count_fp_wait(entered.chain, start.chain);
@@ -141,10 +146,10 @@ impl LatencySchedule {
     fn execute_op(
         &mut self,
         op: &Op,
+        class: LatencyClass,
         start: ScheduledValue,
         is_mispredicted: [bool; SCHEMES.len()],
     ) -> ScheduledValue {
-        let class = LatencyClass::from_kind(op.kind);
         let latency = class.reference_cycles();
         let mut done = start;
         done.chain += latency;

@@ -8,10 +8,8 @@ use super::{ReferenceCore, ports::Works};
 use crate::memory::DataOrigin;
 use crate::outcome::SlotCause;
 use consort_ops::{Op, OpKind};
+use consort_sim::program::PARTIAL_LOAD_CYCLES;
 
-/// Cycles more than the L1D's that a load takes which gets part of its bytes from a store: it
-/// waits until the store is written (some 12 in Fog's microarchitecture manual).
-const PARTIAL_CYCLES: u32 = 11;
 /// Operations between dispatch and issue of a thread that issues in order, in cycles' worth.
 const IN_ORDER_CYCLES: u32 = 2;
 
@@ -234,23 +232,18 @@ impl ReferenceCore<'_> {
 
     /// Returns true if a thread's loads wait for so many different lines that the L2 lacks.
     fn has_missed_lines(&self, at: usize, most: u32) -> bool {
-        let mut lines = Vec::new();
-        for flying in &self.contexts[at].flying {
+        let late_line = |flying: &InFlightOp| {
             let is_late = flying.progress == OpProgress::Issued
                 && flying.op.kind == OpKind::Load
                 && flying.forwarded.is_none()
                 && self.cycle > flying.issued.saturating_add(self.l2_cycles);
-            let line = |address: u64| address / self.line_bytes;
-            if let Some(data) = flying.op.data.filter(|_| is_late)
-                && !lines.contains(&line(data.address))
-            {
-                lines.push(line(data.address));
-                if lines.len() as u32 >= most {
-                    return true;
-                }
-            }
-        }
-        false
+            let data = flying.op.data.filter(|_| is_late);
+            data.map(|data| data.address / self.line_bytes)
+        };
+        let lines = || self.contexts[at].flying.iter().filter_map(late_line);
+        let is_new = |(i, line): &(usize, u64)| lines().take(*i).all(|before| before != *line);
+        let new = lines().enumerate().filter(is_new);
+        new.take(most as usize).count() as u32 >= most
     }
 
     /// Puts the next operation in line into the window.
@@ -545,7 +538,11 @@ impl ThreadContext<'_> {
         let store = self.store_before(data.address, bytes)?;
         let covers =
             store.address <= data.address && data.address + bytes <= store.address + store.bytes;
-        Some((store.seq, if covers { 0 } else { PARTIAL_CYCLES }))
+        Some((store.seq, if covers {
+            0
+        } else {
+            PARTIAL_LOAD_CYCLES as u32
+        }))
     }
 
     /// Lets an operation wait for what writes its operands; how many of these are missing.

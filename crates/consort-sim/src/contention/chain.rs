@@ -19,7 +19,7 @@ use super::core_model::{CLASSES, CoreModel};
 use crate::machine::CoreSpec;
 use crate::machine::detail::WorkKind;
 use crate::math::pow;
-use crate::program::{ChainSpec, ILP_WINDOWS, MOST_CHAIN_SETS, PhaseSpec};
+use crate::program::{ChainSpec, ILP_WINDOWS, MOST_CHAIN_SETS, PARTIAL_LOAD_CYCLES, PhaseSpec};
 
 /// Cycles per instruction of a chain, at least: a program without a chain has no other limit here.
 const SHORTEST: f64 = 0.01;
@@ -84,7 +84,7 @@ impl ChainCost {
             cycles: each.map(|((_, amount, _), cycles)| amount * cycles).sum(),
             plain: spec.plain,
             fp: spec.fp,
-            load: spec.load,
+            load: spec.load + spec.partial_load,
         }
     }
 
@@ -115,6 +115,7 @@ fn latencies(core: &CoreSpec, model: &CoreModel) -> [f64; ChainSpec::CLASSES] {
         cycles(WorkKind::VectorMultiply),
         cycles(WorkKind::WideVectorMultiply),
         cycles(WorkKind::SquareRoot),
+        core.l1d.latency_cycles + PARTIAL_LOAD_CYCLES,
     ]
 }
 
