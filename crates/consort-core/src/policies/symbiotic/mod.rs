@@ -117,7 +117,7 @@ const OPTIONS: &[OptionInfo] = &[
 /// The cost of a slowdown; the sum over all threads is minimised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlowdownObjective {
-    /// The slowdown itself, as in the paper (section 5.3): the least ANTT.
+    /// The slowdown itself, as in the paper (section 4.3): the least ANTT.
     Slowdown,
     /// The loss of throughput by it: the most STP.
     Throughput,

@@ -31,7 +31,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Length of a quantum (section 4.2 of the paper).
+/// Length of a quantum (section 3.2 of the paper).
 const QUANTUM: Duration = Duration::from_millis(100);
 const MACHINE: &str = "power8";
 /// PUs per core that are in use, as in the paper.
