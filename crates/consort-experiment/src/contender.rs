@@ -2,11 +2,10 @@
 
 use super::coschedule;
 use super::error::ExperimentError;
-use super::oracle::{self, OraclePolicy, SharedDemands};
+use super::oracle::{self, OracleGoal, OraclePolicy, SharedDemands};
 use super::slots::SearchGoal;
 use crate::ExperimentContext;
 use consort_core::coscheduling::CoscheduleSlot;
-use consort_core::policies::SlowdownObjective;
 use consort_core::policy::{Policy, PolicyResult, PolicySpec, check_signals};
 use consort_core::{Signal, SignalOffers, Topology, policies};
 use consort_sim::chip::Chip;
@@ -40,7 +39,7 @@ pub struct Contender {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ContenderKind {
     Policy(PolicySpec),
-    Oracle(SlowdownObjective),
+    Oracle(OracleGoal),
     /// The best round of co-schedules.
     Coschedule(CoscheduleSource),
     Custom(CustomPolicy),
@@ -168,9 +167,9 @@ impl Contender {
                 let policy = policies::open(chip.topology(), offers, spec)?;
                 Ok((policy, policies::find(&spec.name)?.quantum_ms))
             }
-            ContenderKind::Oracle(objective) => {
+            ContenderKind::Oracle(goal) => {
                 let truth = truth.cloned().unwrap_or_default();
-                let oracle = OraclePolicy::new(chip, &truth, *objective);
+                let oracle = OraclePolicy::new(chip, &truth, *goal);
                 Ok((Box::new(oracle), oracle::QUANTUM_MS))
             }
             ContenderKind::Coschedule(round) => {
@@ -188,9 +187,7 @@ impl Contender {
 
 fn contender_kind(spec: PolicySpec) -> Result<ContenderKind, ExperimentError> {
     if spec.name == oracle::NAME {
-        return Ok(ContenderKind::Oracle(oracle::parse_objective(
-            &spec.options,
-        )?));
+        return Ok(ContenderKind::Oracle(oracle::parse_goal(&spec.options)?));
     }
     if spec.name == coschedule::NAME {
         return Ok(ContenderKind::Coschedule(CoscheduleSource {

@@ -7,15 +7,16 @@
 //! Each quantum it knows the phase that every thread is in, solves every pair of threads on one
 //! core, and takes the pairing of the least cost; for more than two per core the groups that
 //! [`consort_core::matching::group_threads`] finds. Like `symbiotic` it leaves threads on the node of
-//! their memory. It takes bursts at their mean, because the next one is drawn anew, and it ignores
-//! the load of other cores on memory and the cost of moves. So it shows the worth of knowing the
-//! slowdowns of all pairs, and is no bound for policies that see further.
+//! their memory, or with `numa=false` pairs over the whole chip, as policies do that it is to bound.
+//! It takes bursts at their mean, because the next one is drawn anew, and it ignores the load of
+//! other cores on memory and the cost of moves. So it shows the worth of knowing the slowdowns of
+//! all pairs, and is no bound for policies that see further.
 
 use consort_core::matching::{self, GroupRoom, PairCosts};
 use consort_core::plan::{Decision, Reason};
 use consort_core::policies::SlowdownObjective;
 use consort_core::policies::grouping::{
-    GroupedThreads, HomeNodes, is_in_own_domain, leave_to_os, place_groups,
+    FillDomain, GroupedThreads, HomeNodes, is_in_own_domain, leave_to_os, place_groups,
 };
 use consort_core::policy::{Policy, PolicyError, PolicyRng, View, Wishes};
 use consort_core::{EnactmentReport, Machine, Observation, Plan, SignalOffers, ThreadId, Topology};
@@ -39,26 +40,46 @@ const SWAPS_PER_THREAD: usize = 50;
 /// Share of a PU from which a thread takes part, as for `symbiotic`.
 const ACTIVE: f64 = 0.1;
 
-/// The objective that the options ask for.
-pub(super) fn parse_objective(
-    options: &BTreeMap<String, String>,
-) -> Result<SlowdownObjective, PolicyError> {
-    if let Some(key) = options.keys().find(|key| *key != "objective") {
-        return Err(PolicyError::UnknownOption {
-            policy: NAME,
-            key: key.clone(),
-            known: "objective".to_owned(),
-        });
-    }
-    let Some(word) = options.get("objective") else {
-        return Ok(SlowdownObjective::Slowdown);
+/// What an oracle minimises, and among which pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OracleGoal {
+    pub(super) objective: SlowdownObjective,
+    /// True if threads stay on their nodes and pairs are made inside them.
+    pub(super) numa: bool,
+}
+
+/// The goal that the options ask for.
+pub(super) fn parse_goal(options: &BTreeMap<String, String>) -> Result<OracleGoal, PolicyError> {
+    let mut goal = OracleGoal {
+        objective: SlowdownObjective::Slowdown,
+        numa: true,
     };
-    SlowdownObjective::from_name(word).ok_or_else(|| PolicyError::BadValue {
-        policy: NAME,
-        key: "objective",
-        value: word.clone(),
-        expected: "slowdown, throughput or fairness",
-    })
+    for (key, word) in options {
+        let wrong = |key, expected| PolicyError::BadValue {
+            policy: NAME,
+            key,
+            value: word.clone(),
+            expected,
+        };
+        match (key.as_str(), word.as_str()) {
+            ("objective", _) => {
+                let expected = "slowdown, throughput or fairness";
+                let found = SlowdownObjective::from_name(word);
+                goal.objective = found.ok_or_else(|| wrong("objective", expected))?;
+            }
+            ("numa", "true") => goal.numa = true,
+            ("numa", "false") => goal.numa = false,
+            ("numa", _) => return Err(wrong("numa", "true or false")),
+            _ => {
+                return Err(PolicyError::UnknownOption {
+                    policy: NAME,
+                    key: key.clone(),
+                    known: "objective, numa".to_owned(),
+                });
+            }
+        }
+    }
+    Ok(goal)
 }
 
 /// The scheduler that knows the truth.
@@ -66,20 +87,17 @@ pub(super) struct OraclePolicy {
     truth: SharedDemands,
     objective: SlowdownObjective,
     slowdowns: GroupSlowdowns,
-    homes: HomeNodes,
+    /// `None` if pairs are made over the whole chip.
+    homes: Option<HomeNodes>,
 }
 
 impl OraclePolicy {
-    pub(super) fn new(
-        chip: &Arc<Chip>,
-        truth: &SharedDemands,
-        objective: SlowdownObjective,
-    ) -> Self {
+    pub(super) fn new(chip: &Arc<Chip>, truth: &SharedDemands, goal: OracleGoal) -> Self {
         Self {
             truth: truth.clone(),
-            objective,
+            objective: goal.objective,
             slowdowns: GroupSlowdowns::new(chip),
-            homes: HomeNodes::default(),
+            homes: goal.numa.then(HomeNodes::default),
         }
     }
 
@@ -128,7 +146,10 @@ impl Policy for OraclePolicy {
         for (thread, why) in &crew.left {
             leave_to_os(thread, why, &mut decision);
         }
-        let domains = self.homes.divide_by_node(view.topology, &crew);
+        let domains = match &mut self.homes {
+            Some(homes) => homes.divide_by_node(view.topology, &crew),
+            None => vec![FillDomain::from_topology(view.topology, &crew)],
+        };
         let mut groups = Vec::new();
         for domain in &domains {
             let id = |&i: &usize| crew.members[i].id;
@@ -333,7 +354,10 @@ mod tests {
         OraclePolicy::new(
             &chip(machine),
             &SharedDemands::default(),
-            SlowdownObjective::Slowdown,
+            OracleGoal {
+                objective: SlowdownObjective::Slowdown,
+                numa: true,
+            },
         )
     }
 

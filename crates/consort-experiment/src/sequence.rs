@@ -84,7 +84,14 @@ impl Sequence {
             burstiness: self.parts.first().and_then(|part| part.program.burstiness),
             threads: None,
             io: None,
+            processes: None,
         }
+    }
+
+    /// The program of a part and the instructions of its turn; `None` if there is no such part.
+    pub fn part(&self, number: usize) -> Option<(&ProgramSpec, f64)> {
+        let part = self.parts.get(number)?;
+        Some((&part.program, part.instructions))
     }
 
     /// One pass through all parts.

@@ -1,9 +1,10 @@
 //! Studies as HTML pages that open from disk: an index, a page per study, and the files of all
 //! tables and figures.
 
+use crate::reference::ReferenceView;
 use crate::study::StudyReport;
 use consort_data::html::{collapsed_table, escape, figure, html_document, html_list, table};
-use consort_data::{ReportTable, SvgError, WriteError, file_contents, write_files};
+use consort_data::{SvgError, WriteError, file_contents, write_files};
 use std::path::{Path, PathBuf};
 
 /// The index's file name.
@@ -14,11 +15,14 @@ pub(crate) fn page_name(report: &StudyReport) -> String {
     format!("{}.html", report.study)
 }
 
-/// The page that leads to those of these studies, in this order; `comparison` is
-/// set beneath when there is one, for example ours against published figures.
-pub fn index(title: &str, reports: &[&StudyReport], comparison: Option<&ReportTable>) -> String {
+/// The page that leads to those of these studies, in this order. Published figures are below,
+/// next to ours.
+pub fn index(title: &str, reports: &[&StudyReport], published: Option<&ReferenceView>) -> String {
     let entries: String = reports.iter().map(|report| entry(report)).collect();
-    let compared = comparison.map_or_else(String::new, table);
+    let compared = published.map_or_else(String::new, |view| {
+        let misses = html_list(MISSES, &view.misses);
+        format!("{}{misses}", table(&view.verdicts))
+    });
     let headings: String = ["Study", "Source", "Scale", "Runs", "Tables", "Figures"]
         .map(|heading| format!("<th scope=\"col\">{heading}</th>"))
         .concat();
@@ -30,16 +34,16 @@ pub fn index(title: &str, reports: &[&StudyReport], comparison: Option<&ReportTa
     html_document(title, &body)
 }
 
-/// The page of a study; `comparison` is that of its figures with published ones.
+/// The page of a study, with published figures next to its own.
 ///
 /// # Errors
 /// When a figure cannot be drawn.
-pub fn page(report: &StudyReport, comparison: Option<&ReportTable>) -> Result<String, SvgError> {
+pub fn page(report: &StudyReport, published: Option<&ReferenceView>) -> Result<String, SvgError> {
     let title = format!("{}: {}", report.study, report.title);
     let body = format!(
         "<nav><a href=\"{INDEX}\">All studies</a></nav>\n<h1>{}</h1>\n{}",
         escape(&title),
-        study_body(report, comparison)?
+        study_body(report, published)?
     );
     Ok(html_document(&title, &body))
 }
@@ -63,20 +67,22 @@ fn entry(report: &StudyReport) -> String {
     )
 }
 
-fn study_body(report: &StudyReport, comparison: Option<&ReportTable>) -> Result<String, SvgError> {
+fn study_body(report: &StudyReport, published: Option<&ReferenceView>) -> Result<String, SvgError> {
     let output = &report.output;
+    let mut body = study_facts(report);
+    if let Some(view) = published {
+        body += &table(&view.verdicts);
+        for one in &view.figures {
+            body += &figure(one)?;
+        }
+        body += &html_list(MISSES, &view.misses);
+    }
     let figures: Result<String, SvgError> = output.figures.iter().map(figure).collect();
     let mut tables = output.tables.iter();
-    let headline: String = tables.by_ref().take(1).map(table).collect();
-    let compared = comparison.map_or_else(String::new, table);
-    let others: String = tables.map(collapsed_table).collect();
-    Ok(format!(
-        "{}{headline}{compared}{}{others}{}{}",
-        study_facts(report),
-        figures?,
-        html_list("Notes", &output.notes),
-        mechanism(report)
-    ))
+    body.extend(tables.by_ref().take(1).map(table));
+    body += &figures?;
+    body.extend(tables.map(collapsed_table));
+    Ok(body + &html_list("Notes", &output.notes) + &mechanism(report))
 }
 
 fn study_facts(report: &StudyReport) -> String {
@@ -106,44 +112,51 @@ fn mechanism(report: &StudyReport) -> String {
 
 /// The comparison's file name.
 const COMPARISON: &str = "reference.csv";
+/// Heading of the published figures that disagree with ours.
+pub const MISSES: &str = "Why published figures and ours disagree";
 /// The index's title.
 const TITLE: &str = "Published experiments, run again by Consort";
 
 /// Writes a study's tables as `W3-KEY.csv`, its figures as `W3-KEY.svg`, and its
 /// page `W3.html`, into a folder that exists. Each file is whole or not there.
-/// Gives the paths, the page last. `comparison` goes into the page.
+/// Returns the paths, the page last. Published figures go into the page and, as
+/// `W3-reference.csv` and figures, into files.
 ///
 /// # Errors
 /// When a figure cannot be drawn or a file cannot be written.
 pub fn write(
     folder: &Path,
     report: &StudyReport,
-    comparison: Option<&ReportTable>,
+    published: Option<&ReferenceView>,
 ) -> Result<Vec<PathBuf>, WriteError> {
     let output = &report.output;
     let prefix = format!("{}-", report.study);
     let mut files = file_contents(&prefix, &output.tables, &output.figures)?;
-    files.push((page_name(report), page(report, comparison)?.into_bytes()));
+    if let Some(view) = published {
+        let table = std::slice::from_ref(&view.table);
+        files.extend(file_contents(&prefix, table, &view.figures)?);
+    }
+    files.push((page_name(report), page(report, published)?.into_bytes()));
     write_files(folder, &files)
 }
 
-/// Writes `index.html` about these studies, and the comparison as
-/// `reference.csv`, into a folder that exists. Gives the path of the index.
+/// Writes `index.html` about these studies, and published figures next to ours as
+/// `reference.csv`, into a folder that exists. Returns the path of the index.
 ///
 /// # Errors
 /// When a file cannot be written.
 pub fn write_index(
     folder: &Path,
     reports: &[&StudyReport],
-    comparison: Option<&ReportTable>,
+    published: Option<&ReferenceView>,
 ) -> Result<PathBuf, WriteError> {
     let mut files = Vec::new();
-    if let Some(table) = comparison {
-        files.push((COMPARISON.to_owned(), table.to_csv().into_bytes()));
+    if let Some(view) = published {
+        files.push((COMPARISON.to_owned(), view.table.to_csv().into_bytes()));
     }
     files.push((
         INDEX.to_owned(),
-        index(TITLE, reports, comparison).into_bytes(),
+        index(TITLE, reports, published).into_bytes(),
     ));
     write_files(folder, &files)?;
     Ok(folder.join(INDEX))
@@ -152,7 +165,15 @@ pub fn write_index(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reference::{compare, parse};
     use crate::testing::report;
+
+    /// A published figure that the study has, and one that it lacks.
+    fn published(report: &StudyReport) -> ReferenceView {
+        let lines = "study,row,value,unit\nT1,all sums,40,ratio\nT1,<none> of ours,2,percent\n";
+        let lines = parse("f.csv", lines).unwrap();
+        compare(&lines, &[(report, &[])]).view().unwrap().unwrap()
+    }
 
     #[test]
     fn page_needs_no_other_files() {
@@ -174,12 +195,12 @@ mod tests {
     #[test]
     fn text_from_studies_stays_text() {
         let report = report("T1");
-        let table = report.output.tables[1].clone();
-        let index = index("a <b> & c", &[&report], Some(&table));
+        let view = published(&report);
+        let index = index("a <b> & c", &[&report], Some(&view));
         assert!(index.contains("<title>a &lt;b&gt; &amp; c</title>"));
         assert!(index.contains("<a href=\"T1.html\">T1: Sums &lt;of&gt;"));
-        assert!(index.contains("<td>&lt;first&gt;</td>"));
-        let page = page(&report, Some(&table)).unwrap();
+        assert!(index.contains("&lt;none&gt; of ours: not measured"));
+        let page = page(&report, Some(&view)).unwrap();
         assert!(page.contains("Sums &lt;of&gt; small numbers"));
         assert!(page.contains("A &amp; B, &quot;On sums&quot;, section 1"));
         assert!(page.contains("<li>a &lt; b</li>"));
@@ -211,15 +232,28 @@ mod tests {
     }
 
     #[test]
+    fn published_figures_come_first_on_the_page_and_in_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let report = report("T1");
+        write(folder.path(), &report, Some(&published(&report))).unwrap();
+        let read = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        let page = read("T1.html");
+        let place = |text: &str| page.find(text).unwrap();
+        assert!(place("direction 1 of 2, size within a third 0 of 2") < place("Sum (units)"));
+        assert!(read("T1-reference.csv").contains("all sums"));
+        assert!(read("T1-published-ratio.svg").starts_with("<svg"));
+    }
+
+    #[test]
     fn index_links_pages_and_writes_the_comparison() {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (report("T1"), report("T2"));
-        let table = report("T1").output.tables.remove(1);
-        let index = write_index(folder.path(), &[&one, &two], Some(&table)).unwrap();
+        let view = published(&one);
+        let index = write_index(folder.path(), &[&one, &two], Some(&view)).unwrap();
         let page = std::fs::read_to_string(index).unwrap();
         assert!(page.contains("href=\"T1.html\"") && page.contains("href=\"T2.html\""));
         let text = std::fs::read_to_string(folder.path().join(COMPARISON)).unwrap();
-        assert!(text.starts_with("key,sum,sum_ci95,sum_n,kind\n"), "{text}");
+        assert!(text.starts_with("key,study,published,table,row,"), "{text}");
     }
 
     #[test]

@@ -171,6 +171,63 @@ fn several_studies_are_an_array_and_finished_ones_are_not_run_again() {
 }
 
 #[test]
+fn first_table_has_published_figures_with_verdicts() {
+    let folder = folder();
+    let study = document(folder.path(), &["W2"]);
+    let score = &study["reference"]["score"];
+    assert_eq!(score["within_third"]["of"], 59);
+    // Usage and misses are levels.
+    assert_eq!(score["direction"]["of"], 0);
+    let compared = study["reference"]["compared"].as_array().unwrap();
+    assert_eq!(compared.len(), 59);
+    let find = |name: &str| {
+        compared
+            .iter()
+            .find(|one| one["published"] == name)
+            .unwrap()
+    };
+    // The source's table 2 is per cycle, ours per 100 cycles.
+    let misses = find("power7 L2 misses mcf");
+    assert_eq!(
+        (&misses["unit"], &misses["section"]),
+        (&"per cycle".into(), &"table 2".into())
+    );
+    let rows = table(&study, "profiles")["rows"].as_array().unwrap();
+    let mcf = rows.iter().find(|row| row["key"] == "mcf").unwrap();
+    let per_100 = mcf["power7_l2_miss_rate"]["mean"].as_f64().unwrap();
+    let ours = misses["ours"]["mean"].as_f64().unwrap();
+    assert!((ours / per_100 - 0.01).abs() < 1e-9);
+
+    let both = reproduce(folder.path(), &["W1", "W2"]);
+    let shown = String::from_utf8(both.stdout).unwrap();
+    let place = |text: &str| {
+        shown
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}: {shown}"))
+    };
+    let verdicts = place("Published and ours: direction 0 of 0, size within a third");
+    assert!(verdicts < place("The figures that the source prints"));
+    for heading in [
+        "Published",
+        "Ours",
+        "Difference",
+        "Within a third",
+        "Source",
+    ] {
+        assert!(shown[verdicts..].contains(heading), "{heading}: {shown}");
+    }
+    let score = place("Published and ours over all studies: ");
+    assert!(
+        shown[score..].contains("- power7 L2 misses mcf: "),
+        "{shown}"
+    );
+    let files = contents(folder.path());
+    assert!(files["W2-reference.csv"].contains("power7 L2 misses mcf"));
+    assert!(files["W2.html"].contains("Why published figures and ours disagree"));
+    assert!(files["W2-published-share.svg"].starts_with("<svg"));
+}
+
+#[test]
 fn published_figures_stand_beside_ours() {
     let folder = folder();
     let file = folder.path().join("published.csv");
@@ -190,7 +247,7 @@ fn published_figures_stand_beside_ours() {
     assert!(stderr(&shown).contains("reference line 3 (W1, nothing, ipc)"));
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(
-        shown.contains("Published") && shown.contains("Difference"),
+        shown.contains("Published and ours: direction 1 of 2") && shown.contains("Difference"),
         "{shown}"
     );
     let files = contents(&out);

@@ -5,7 +5,7 @@ use crate::ids::ThreadId;
 use std::collections::BTreeMap;
 
 /// Least share of the predicted performance that says anything about a pair. Below it the thread
-/// changed its phase or did not run (section 5.2 of the paper).
+/// changed its phase or did not run (section 4.2 of the paper).
 const LEAST_FACTOR: f64 = 0.5;
 
 /// Weight of the newest slice in the average; the paper gives none.

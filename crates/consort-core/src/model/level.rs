@@ -9,7 +9,7 @@ pub const MAX_WAYS: u32 = 8;
 /// keeps every prediction finite.
 pub const MAX_PARAMETER: f64 = 1e3;
 
-/// Growth of one component of a thread's stack next to co-runners (section 3 of
+/// Growth of one component of a thread's stack next to co-runners (section 3.1 of
 /// the paper): `alpha + beta c + gamma s + delta c s`, where `c` is the thread's
 /// own share and `s` the sum of its co-runners' shares of the component, all in
 /// shares of ST cycles. The coefficients have no unit.

@@ -46,6 +46,10 @@ pub struct ProgramSpec {
     /// Input and output.
     #[serde(default)]
     pub io: Option<IoSpec>,
+    /// Number of processes that share its work, one after the other, for example one for each of
+    /// several inputs; one without. Runs that do its work once start each of them anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u32>,
 }
 
 /// A stretch of execution with one behaviour.

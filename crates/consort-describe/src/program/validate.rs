@@ -45,6 +45,8 @@ pub fn validate(spec: &ProgramSpec, problems: &mut Problems) {
         at.check_range("correlation", b.correlation, (0.0, 0.999));
         at.check_range("interval_ginstr", b.interval_ginstr, (1e-6, 1e6));
     }
+    let message = "is 0; expected at least 1";
+    at.require(spec.processes != Some(0), "processes", message);
     if let Some(threads) = &spec.threads {
         check_threads(threads, at.child("threads"));
     }

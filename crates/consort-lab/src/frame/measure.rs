@@ -42,6 +42,7 @@ pub const MEASURES: &[Measure] = measures! {
     "unfairness" "Unfairness" None, Lower;
     "slowdown" "Slowdown" None, Lower;
     "makespan_s" "Makespan" Some("s"), Lower;
+    "scimark_mflops" "Cumulative SciMark score" Some("Mflops"), Higher;
     "speed_hz" "Speed of the last to be done" Some("1/s"), Higher;
     "turnaround_s" "Mean time of the programs' work" Some("s"), Lower;
     "energy_j" "Energy" Some("J"), Lower;

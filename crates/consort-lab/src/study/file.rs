@@ -56,6 +56,46 @@ pub struct StudyFile {
     /// Findings and limits that a reader must know.
     #[serde(default)]
     pub notes: Vec<NoteSpec>,
+    /// Values that stand for published figures, and reasons why they differ. A figure without an
+    /// entry is the row of the headline with the same name.
+    #[serde(default)]
+    pub published: Vec<OutcomeSpec>,
+}
+
+/// Value of the study that stands for a published figure, and the reason if the two differ.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutcomeSpec {
+    /// Name of the published figure. One `*` stands for any text.
+    pub row: String,
+    /// Table of the value; the headline if none is named. It, `at` and `column` may have a `*` for
+    /// the text that the `*` of `row` stands for.
+    #[serde(default)]
+    pub table: Option<String>,
+    /// Rows of the value; the name of the published figure if none is named. Several are averaged.
+    #[serde(default)]
+    pub at: Vec<String>,
+    /// Rows whose average the value is divided by. A percentage stands for its ratio here, so that
+    /// `a over c` and `b over c` give `a over b`.
+    #[serde(default)]
+    pub over: Vec<String>,
+    /// Names that are ranked by the average of the rows `at`, with a name for each `{name}`; rows
+    /// that are not there are left out.
+    #[serde(default)]
+    pub among: Vec<String>,
+    /// The value of a ranking: `{most}` and `{least}` are the names with the largest and the
+    /// smallest average, `{top}` the three with the largest.
+    #[serde(default)]
+    pub text: String,
+    /// Column of the value; `value` if none is named.
+    #[serde(default)]
+    pub column: Option<String>,
+    /// True if the figure is a level, for example an error or a share, which has no direction.
+    #[serde(default)]
+    pub level: bool,
+    /// Reason why ours differs, one sentence; without one a difference is an open question.
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 /// Cases that are taken together.

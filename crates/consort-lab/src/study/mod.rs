@@ -18,6 +18,7 @@ pub use run::FileStudy;
 use consort_data::long::{LongRows, RowOwner};
 use consort_data::{Figure, FigureError, ReportTable, ReportTableError, Table};
 use consort_experiment::{ExperimentContext, JobsError, Scale};
+use file::OutcomeSpec;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -44,6 +45,11 @@ pub trait Study: Send + Sync {
     /// Explanations of the numbers, written by people who read the full scale with the study's own
     /// seed; reports say that no run computes them.
     fn mechanism(&self) -> &[String] {
+        &[]
+    }
+
+    /// Values that stand for published figures.
+    fn published(&self) -> &[OutcomeSpec] {
         &[]
     }
 }

@@ -1,6 +1,6 @@
 //! A study file at work: experiments give frames, and the views of the file are taken of them.
 
-use super::file::StudyFile;
+use super::file::{OutcomeSpec, StudyFile};
 use super::frames::{Frames, SIMULATE, find_named};
 use super::{Study, StudyError, StudyInfo, StudyOutput, check, figures, notes, tables};
 use crate::simulate::{self, DescriptionSource, ExperimentSpec, part_error};
@@ -146,6 +146,10 @@ impl Study for FileStudy {
 
     fn mechanism(&self) -> &[String] {
         &self.file.mechanism
+    }
+
+    fn published(&self) -> &[OutcomeSpec] {
+        &self.file.published
     }
 
     fn run(&self, context: &ExperimentContext<'_>) -> Result<StudyOutput, StudyError> {

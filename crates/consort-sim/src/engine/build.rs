@@ -23,8 +23,8 @@ use crate::program::{LockSpec, StageSpec};
 use consort_core::{PuSet, ThreadId};
 use std::sync::Arc;
 
-/// Process ids of programs begin here, as on a booted system.
-const FIRST_PID: u32 = 1000;
+/// Id of the first thread; ids ascend in the order of the workload.
+pub const FIRST_PID: u32 = 1000;
 
 impl Engine {
     pub(crate) fn new(
@@ -63,9 +63,10 @@ impl Engine {
         let spec = instance.program.threads.as_ref();
         let cycle = self.phases.intern_cycle(&instance.program, None);
         let cores = self.chip.core_types().iter();
+        let processes = self.programs.processes(&instance.program);
         let run = RunProperties {
             threads: count,
-            instructions: instance.instructions,
+            instructions: instance.instructions / f64::from(processes),
             pass_instr: self.phases.pass_instr(cycle),
             hz: cores.map(|c| c.frequency_ghz * 1e9).fold(1.0, f64::max),
         };
@@ -89,6 +90,7 @@ impl Engine {
             begun: false,
             is_endless: instance.instructions >= SimulatedProgram::ENDLESS,
             paused: false,
+            processes_left: processes - 1,
             completions: Vec::new(),
             run_start_ps: 0,
             before: (0.0, 0.0),

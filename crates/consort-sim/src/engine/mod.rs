@@ -17,6 +17,7 @@
 use crate::chip::Chip;
 use crate::contention::Demand;
 use crate::os::PlacementReason;
+pub use build::FIRST_PID;
 use cache_contents::Moves;
 pub(crate) use calendar::PS_PER_NS;
 use calendar::{Calendar, NEVER, seconds};

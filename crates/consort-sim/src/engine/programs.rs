@@ -12,6 +12,7 @@ use super::lock::{LockState, ProgramLock, WaitTime};
 use super::simulated_program::{Completion, InstanceResult, RunMode};
 use super::steps::ProgramSteps;
 use super::thread::SimulatedThread;
+use crate::program::ProgramSpec;
 use consort_core::{Bottleneck, BottleneckKind, ProgramId, ThreadId};
 use std::ops::{Deref, DerefMut, Range};
 
@@ -51,7 +52,15 @@ impl ProgramTable {
     }
 
     pub(crate) fn runs_once(&self) -> bool {
-        self.mode == RunMode::Once
+        matches!(self.mode, RunMode::Once | RunMode::OnceByProcesses)
+    }
+
+    /// Number of processes that share the work of a program.
+    pub(crate) fn processes(&self, program: &ProgramSpec) -> u32 {
+        match self.mode {
+            RunMode::OnceByProcesses => program.processes.unwrap_or(1),
+            _ => 1,
+        }
     }
 
     /// True if threads of a program that have done their part of this step repeat it.
@@ -113,6 +122,8 @@ pub(crate) struct ProgramState {
     pub(crate) is_endless: bool,
     /// True if none of its threads may run.
     pub(crate) paused: bool,
+    /// Processes that have yet to start after the one that runs.
+    pub(crate) processes_left: u32,
     pub(crate) completions: Vec<Completion>,
     /// Start of the run in progress, ps.
     pub(crate) run_start_ps: u64,

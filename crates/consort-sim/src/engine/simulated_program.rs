@@ -30,6 +30,9 @@ impl SimulatedProgram {
 pub enum RunMode {
     /// Each program runs once.
     Once,
+    /// Each program runs once, as its description's number of processes one after the other; the
+    /// operating system places each where it would place a new one.
+    OnceByProcesses,
     /// A program that has done its work starts again at once, as the same threads in the same
     /// places, until every program has done its work once, so that the load stays constant.
     RestartUntilAllDone,
@@ -46,7 +49,10 @@ impl RunMode {
     /// Number of times that every program has done its work at the end.
     pub(super) fn required_completions(self) -> usize {
         match self {
-            Self::Once | Self::RestartUntilAllDone | Self::RestartThreadsUntilAllDone => 1,
+            Self::Once
+            | Self::OnceByProcesses
+            | Self::RestartUntilAllDone
+            | Self::RestartThreadsUntilAllDone => 1,
             Self::RestartUntilAllDoneTimes(times) => times as usize,
         }
     }

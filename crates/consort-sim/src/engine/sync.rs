@@ -107,6 +107,13 @@ impl Engine {
             {
                 break;
             }
+            if program.processes_left > 0 {
+                program.processes_left -= 1;
+                for t in program.members.clone() {
+                    self.sleep(t, ThreadStatus::Unborn);
+                }
+                continue;
+            }
             program.complete(&self.threads, self.calendar.now());
             if self.programs.runs_once() {
                 for t in self.programs[p].members.clone() {

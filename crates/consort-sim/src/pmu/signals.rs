@@ -11,9 +11,9 @@ const OTHER: &str = "other";
 /// A signal and how to compute it from events, which are given by index.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PmuFormula {
-    /// FPU usage = 1 − empty cycles/cycles (Bulldozer; Peternier et al., section 3).
+    /// FPU usage = 1 − empty cycles/cycles (Bulldozer; Peternier et al., section 5.2).
     FpuNotEmpty(usize),
-    /// FPU usage = operations/cycles (POWER7; Peternier et al., section 3), at most 1.
+    /// FPU usage = operations/cycles (POWER7; Peternier et al., section 5.2), at most 1.
     FpOperations(usize),
     /// Share of cycles waiting for data.
     MemoryStall(usize),

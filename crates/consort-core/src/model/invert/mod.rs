@@ -60,7 +60,7 @@ impl InverseSolution {
 
 impl LevelParameters {
     /// Computes the ST stacks of the threads of one core from their SMT stacks, each in one slice
-    /// (section 4 of the paper). The measured shares are the first guess, and the forward model
+    /// (section 3.3 of the paper). The measured shares are the first guess, and the forward model
     /// gives the slowdowns of the guess. These scale the measured stacks to ST cycles, where the
     /// equations of each component are solved for the shares alone. This repeats with the new
     /// stacks until nothing moves, because one pass leaves the error of the guessed slowdowns in

@@ -100,7 +100,7 @@ const OPTIONS: &[OptionInfo] = &[
     OptionInfo {
         name: "core-asymmetry",
         default: "false",
-        meaning: "first-half (the paper's experiment): the threads that wait for memory most share the first half of the cores; true: learn which cores are bad for them by measuring alone on random cores, and seat by it; or false",
+        meaning: "first-half (the paper's experiment): pair as usual, and seat the pairs that wait for memory most on the first half of the cores; first-half-inside (another reading): the threads that wait most are for the first half, and pairs are made inside each half; true: learn which cores are bad for them by measuring alone on random cores, and seat by it; or false",
     },
     OptionInfo {
         name: "estimated",
@@ -117,7 +117,7 @@ const OPTIONS: &[OptionInfo] = &[
 /// The cost of a slowdown; the sum over all threads is minimised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlowdownObjective {
-    /// The slowdown itself, as in the paper (section 5.3): the least ANTT.
+    /// The slowdown itself, as in the paper (section 4.3): the least ANTT.
     Slowdown,
     /// The loss of throughput by it: the most STP.
     Throughput,
@@ -152,8 +152,11 @@ impl SlowdownObjective {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CoreAsymmetry {
     Ignored,
-    /// The first half is faster for memory-bound threads, as on the paper's machine.
+    /// The first half is faster for memory-bound threads, as on the paper's machine: pairs that
+    /// wait for memory most are seated there.
     FirstHalf,
+    /// The same, and pairs are made inside each half.
+    FirstHalfInside,
     /// The policy learns which cores are faster.
     Learnt,
 }
@@ -168,9 +171,14 @@ fn open(topology: &Topology, offers: &SignalOffers, options: &PolicyOptions<'_>)
     let words = [
         ("false", CoreAsymmetry::Ignored),
         ("first-half", CoreAsymmetry::FirstHalf),
+        ("first-half-inside", CoreAsymmetry::FirstHalfInside),
         ("true", CoreAsymmetry::Learnt),
     ];
-    let asymmetry = options.one_of("core-asymmetry", &words, "true, first-half or false")?;
+    let asymmetry = options.one_of(
+        "core-asymmetry",
+        &words,
+        "true, first-half, first-half-inside or false",
+    )?;
     let learns = asymmetry == CoreAsymmetry::Learnt;
     let (period, alone_ms) = (options.count("period")?, options.count("alone-ms")?);
     let mut isolation = IsolationSchedule::new(period, alone_ms * NANOS_PER_MS);
@@ -186,7 +194,12 @@ fn open(topology: &Topology, offers: &SignalOffers, options: &PolicyOptions<'_>)
     check_requirements(topology, offers, may_estimate)?;
     let learnt = learns.then(|| CoreDisadvantages::from_offers(offers));
     let learnt = learnt.transpose();
-    let halves = (asymmetry == CoreAsymmetry::FirstHalf).then(|| CoreHalves::from_offers(offers));
+    let pairs_inside = match asymmetry {
+        CoreAsymmetry::FirstHalf => Some(false),
+        CoreAsymmetry::FirstHalfInside => Some(true),
+        CoreAsymmetry::Ignored | CoreAsymmetry::Learnt => None,
+    };
+    let halves = pairs_inside.map(|inside| CoreHalves::from_offers(offers, inside));
     Ok(Box::new(SymbioticPolicy {
         asymmetry: learnt.map_err(unfit_error)?,
         halves: halves.transpose().map_err(unfit_error)?,
@@ -325,8 +338,8 @@ impl SymbioticPolicy {
         };
         let domains = match (&mut self.homes, &self.halves) {
             (Some(homes), _) => homes.divide_by_node(view.topology, crew),
-            (None, Some(halves)) => halves.domains(view.topology, crew),
-            (None, None) => vec![FillDomain::from_topology(view.topology, crew)],
+            (None, Some(halves)) if halves.pairs_inside => halves.domains(view.topology, crew),
+            (None, _) => vec![FillDomain::from_topology(view.topology, crew)],
         };
         self.partners.choose_groups(
             crew,
@@ -342,11 +355,16 @@ impl SymbioticPolicy {
             return;
         }
         let (partners, groups) = (&self.partners, self.partners.groups());
+        let halves = self.halves.as_ref().filter(|halves| !halves.pairs_inside);
+        let seats = halves.map(|halves| halves.seats(view.topology, crew, groups));
         place_groups(
             view.topology,
             crew,
             groups,
-            |group, core| is_in_own_domain(&domains, &groups[group], core),
+            |group, core| match &seats {
+                Some(seats) => seats[group].contains(&core),
+                None => is_in_own_domain(&domains, &groups[group], core),
+            },
             decision,
             |group, member| partners.reason(crew, group, member),
         );

@@ -198,6 +198,16 @@ pub(crate) fn h6(grid: &CoscheduleGrid, output: &mut OutputBuilder<'_>) -> Resul
             }
         }
     }
+    // The abstract's two figures, which stand for the fair scheduler that it recommends.
+    let [energy_over, delay_over] = [energy as SlotValue, energy_delay].map(|value| {
+        let reduction = grid.reduction(FAIR[1], MeanScope::Sharing, value).value();
+        reduction.map(|share| 1.0 - share)
+    });
+    let absent = || Cell::missing("no program shares its slot");
+    let percent = energy_over.map_or_else(absent, |over| (100.0 * (over - 1.0)).into());
+    output.headline("energy, co-scheduling over gang", "percent", percent)?;
+    let factor = delay_over.map_or_else(absent, |over| over.recip().into());
+    output.headline("energy-delay, gang over co-scheduling", "ratio", factor)?;
     let rows = scheduler_rows(|entrant| {
         let mut cells = Vec::new();
         for (_, value) in reduced {

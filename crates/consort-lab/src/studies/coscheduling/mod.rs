@@ -50,7 +50,7 @@ pub(super) struct PublishedProgram {
     near_linear: bool,
 }
 
-/// Bhadauria and McKee, ICS 2010, tables 1 to 3 and section 6.
+/// Bhadauria and McKee, ICS 2010, section 3.1, tables 1 to 3.
 pub(super) const PUBLISHED: [PublishedProgram; 12] = [
     published_program("blackscholes", 1, 0.02, 8, true),
     published_program("swaptions", 2, 0.03, 8, true),

@@ -1,11 +1,12 @@
 //! H2: the rounds that each scheduler finds. H3: throughput per thread in them and alone.
 //!
 //! Keys. H2: table `headline`: rows `POLICY, programs that share` and `PROGRAM, threads under
-//! POLICY`. Table `policies`: rows are schedulers; `quanta` until the round is found, `overall` its
-//! energy-delay over the gang's, `reverted` the share of runs in which it was given up, `rounds` how
-//! many differ among runs. Table `slots`: rows `POLICY/RUN/NUMBER`. H3: table `threads`: rows
+//! POLICY`, and `POLICY co-schedules`, the slots of several programs. Table `policies`: rows are
+//! schedulers; `quanta` until the round is found, `overall` its energy-delay over the gang's,
+//! `reverted` the share of runs in which it was given up, `rounds` how many differ among runs. Table `slots`: rows `POLICY/RUN/NUMBER`. H3: table `threads`: rows
 //! `POLICY/PROGRAM` for programs that share their slot; throughputs per thread are over that of one
-//! thread alone, `gain` is `coscheduled` over `alone_all`, the source's thread throughput gain.
+//! thread alone, `gain` is `coscheduled` over `alone_all`, the source's thread throughput gain, and
+//! `speed` is the program's speed over the gang.
 
 use super::entrants::{ENTRANTS, FAIR, MAIN, SOURCES};
 use super::grid::{CoscheduleGrid, local_speedup, name, scheduler_rows, shares};
@@ -37,6 +38,26 @@ pub(crate) fn h2(grid: &CoscheduleGrid, output: &mut OutputBuilder<'_>) -> Resul
             let row = format!("{}, threads under {}", grid.program(id), name(entrant));
             output.headline(row, "threads", interval_cell(&cores_of(entrant, id)))?;
         }
+    }
+
+    for entrant in SOURCES {
+        let trials = grid.outcome(0, entrant).trials.iter();
+        let shared = trials
+            .filter(|trial| trial.slot.teams.len() > 1)
+            .map(|trial| {
+                let teams = trial.slot.teams.iter();
+                let members = join(teams, |t| {
+                    format!("{} {}", grid.program(t.program), t.cores)
+                });
+                format!("{{{members}}}")
+            });
+        let texts: Vec<String> = shared.collect();
+        let row = format!("{} co-schedules", name(entrant));
+        output.headline(
+            row,
+            "programs and threads, first run",
+            texts.join(" ").as_str(),
+        )?;
     }
 
     let policies = scheduler_rows(|entrant| {
@@ -272,6 +293,7 @@ pub(crate) fn h3(grid: &CoscheduleGrid, output: &mut OutputBuilder<'_>) -> Resul
                 over_runs(&threads, |t| t.alone),
                 over_runs(&threads, |t| t.all),
                 mean_ratio_cell(&gains),
+                mean_ratio_cell(&grid.values(entrant, id, local_speedup)),
             ];
             rows.push((format!("{}/{}", name(entrant), grid.program(id)), cells));
         }

@@ -202,6 +202,26 @@ pub(crate) fn m14(runs: &PairRuns, output: &mut OutputBuilder<'_>) -> Result<(),
         output.headline(row, "percent", gain_cell(&runs.chosen_gains(*pair, BEST)))?;
     }
 
+    let gains = |by| -> Vec<f64> {
+        let gains = { runs.pairs.iter() }.map(|pair| gain_cell(&runs.chosen_gains(*pair, by)));
+        gains.filter_map(|cell| cell.value()).collect()
+    };
+    let best = gains(BEST);
+    let improved = best.iter().filter(|gain| **gain > 0.0).count() as u64;
+    let of = format!("of {}", best.len());
+    output.headline("pairs improved", &of, improved)?;
+    for (row, gains) in [
+        ("largest gain", best),
+        ("largest gain, memory resources only", gains(MEMORY)),
+    ] {
+        let largest = gains.into_iter().reduce(f64::max);
+        output.headline(
+            row,
+            "percent",
+            number_or_missing(largest, "no pair was run"),
+        )?;
+    }
+
     let rows = { groups.iter() }.map(|(group, pairs)| {
         let mut cells = vec![Cell::Count(pairs.len() as u64)];
         cells.extend(held.iter().map(|mapping| by_mapping(pairs, mapping)));

@@ -9,12 +9,12 @@
 
 use super::measures::{KINDS, LATENCY, MappingMeasure, TIMES, TRANSACTIONS, UTILISATION};
 use super::{MAPPINGS, PROGRAMS, PairRuns, ProgramNamePair, not_modelled};
-use crate::frame::interval_cell;
+use crate::frame::{interval_cell, number_or_missing};
 use crate::studies::output::OutputBuilder;
 use crate::study::file::{CellSpec, StudyFile};
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::analysis::{Attribution, SharedResource, attribute};
-use consort_core::stats::RatioInterval;
+use consort_core::stats::{RatioInterval, mean};
 use consort_data::Cell;
 use consort_experiment::ExperimentContext;
 use consort_experiment::mapping::OS;
@@ -276,6 +276,23 @@ pub(crate) fn m9(runs: &PairRuns, output: &mut OutputBuilder<'_>) -> Result<(), 
             output.headline(key, measure.unit, row.cell(runs, measure))?;
         }
     }
+    let used = |pair, mapping| {
+        let of_program = |place| mean(&runs.values(pair, place, mapping, UTILISATION.value));
+        Some(of_program(0)? + of_program(1)?)
+    };
+    let over_os = PAIRS.iter().filter_map(|pair| {
+        let held = MAPPINGS.iter().filter(|mapping| **mapping != OS);
+        let best = held
+            .filter_map(|mapping| used(*pair, mapping))
+            .reduce(f64::max)?;
+        Some(100.0 * (best / used(*pair, OS)? - 1.0))
+    });
+    let most = number_or_missing(over_os.reduce(f64::max), "no pair was run");
+    output.headline(
+        "utilisation of the best mapping over os, most of the pairs",
+        "percent",
+        most,
+    )?;
     let cells = rows.iter().flatten().map(|row| {
         let shown = TIMES.into_iter().chain([UTILISATION]);
         let cells = shown.map(|measure| row.cell(runs, measure)).collect();

@@ -35,6 +35,17 @@ pub(in crate::studies) fn measure_of_programs(
         }
     }
 
+    let variation = |program| {
+        let means = MAPPINGS.map(|mapping| mean(&over_seeds(program, mapping)));
+        let means: Vec<f64> = means.into_iter().flatten().collect();
+        let least = means.iter().copied().reduce(f64::min)?;
+        let most = means.iter().copied().reduce(f64::max)?;
+        Some(100.0 * (most / least - 1.0))
+    };
+    let variations: Vec<f64> = PROGRAMS.into_iter().filter_map(variation).collect();
+    let cell = number_or_missing(mean(&variations), "no program was run");
+    output.headline("variation over mappings, mean of programs", "percent", cell)?;
+
     let mut rows = Vec::new();
     for program in PROGRAMS {
         let alone = runs.value_alone(program, measure.value);

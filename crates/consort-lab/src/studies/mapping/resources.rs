@@ -52,6 +52,9 @@ pub(crate) fn m6(runs: &PairRuns, output: &mut OutputBuilder<'_>) -> Result<(), 
     };
     let no_mechanism = || Cell::missing("the simulation has no mechanism for it");
 
+    let keys = all.iter().filter(|found| found.key == Some(true));
+    let keys = join(keys, |found| found.resource.name().replace('-', " "));
+    output.headline("key resources", "resources", keys.as_str())?;
     for found in &all {
         let cell = match found.key {
             Some(key) => Cell::Number(f64::from(u8::from(key))),

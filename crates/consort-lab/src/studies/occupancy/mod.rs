@@ -1,14 +1,17 @@
 //! Experiments of the studies of execution-unit occupancy, W3 to W6, as frames, and their notes.
 //!
 //! Every case is run in two ways. As in the source, all programs start together and each runs once
-//! ([`once`]), for the time until all have finished. In addition all have equal work and start again
-//! until the last has done its own ([`equal`]), so that both classes are there all of the time, for
-//! system throughput. Pairs are run once at other lengths, too ([`lengths`]).
+//! ([`once`]), for the time until all have finished, or for the score of SciMark's kernels. A program
+//! of SPEC is as many processes as it has inputs, and one in [`single_process`]. In addition all have
+//! equal work and start again until the last has done its own ([`equal`]), so that both classes are
+//! there all of the time, for system throughput. Pairs are run once at other lengths, too
+//! ([`lengths`]).
 //!
 //! Labels of a frame's cases: `title`, for people, `load`, which is the key without the length, and
 //! `length`. Their programs are the classes: `int` and `fp` of a pair, or `all`.
 
 mod notes;
+mod score;
 
 pub(super) use notes::notes;
 
@@ -19,7 +22,7 @@ use crate::simulate::{
     run_every_case,
 };
 use crate::study::StudyError;
-use consort_experiment::watch::{FpuUse, FpuWatch};
+use consort_experiment::watch::FpuUse;
 use consort_experiment::{
     AloneWork, Contender, Experiment, ExperimentContext, ExperimentError, ProgramCounters,
     RunOptions, RunResult, Sequence, measure_full_length,
@@ -30,6 +33,7 @@ use consort_sim::describe::DescribeError;
 use consort_sim::engine::{RunMode, SimulatedProgram};
 use consort_sim::program::{self, ProgramSpec, presets};
 use consort_sim::workload::{ProgramInstance, Workload};
+use score::{KernelPart, ScoredFpuWatch};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -80,9 +84,12 @@ fn helper_program() -> Result<Arc<ProgramSpec>, DescribeError> {
 /// Method by which programs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RunMethod {
-    /// The source's method: all programs start together and each runs once. The lengths of the
-    /// programs of a pair are those of [`LENGTHS`] at this position.
+    /// The source's method: all programs start together and each runs once, as many processes one
+    /// after the other as it has inputs. The lengths of the programs of a pair are those of
+    /// [`LENGTHS`] at this position.
     Once(usize),
+    /// The same with a program as one process.
+    SingleProcess,
     /// Equal work for all, again and again until the last has done its own.
     Equal,
 }
@@ -91,7 +98,7 @@ impl RunMethod {
     fn length(self) -> PairLength {
         match self {
             Self::Once(length) => LENGTHS[length],
-            Self::Equal => LENGTHS[0],
+            Self::SingleProcess | Self::Equal => LENGTHS[0],
         }
     }
 }
@@ -168,6 +175,9 @@ impl OccupancyCase {
             (OccupancyLoad::Pair { whole, .. }, RunMethod::Once(length)) => {
                 return whole[length].clone();
             }
+            (OccupancyLoad::Pair { whole, .. }, RunMethod::SingleProcess) => {
+                return whole[0].clone();
+            }
             (OccupancyLoad::Pair { equal, .. }, RunMethod::Equal) => return equal.clone(),
             (OccupancyLoad::Kernels(sequence, helper), _) => (sequence, helper),
         };
@@ -206,12 +216,13 @@ impl OccupancyCase {
         policy: &str,
         seed: u64,
     ) -> Result<OccupancyOutcome, ExperimentError> {
-        let watch = FpuWatch::new(&self.chip);
+        let watch = ScoredFpuWatch::new(&self.chip, self.kernels(seed));
         let contender = Contender::new(policy, "linux")?;
         let (experiment, work) = self.setup(method, seed);
         let options = RunOptions {
             mode: match method {
-                RunMethod::Once(_) => RunMode::Once,
+                RunMethod::Once(_) => RunMode::OnceByProcesses,
+                RunMethod::SingleProcess => RunMode::Once,
                 RunMethod::Equal => RunMode::RestartUntilAllDone,
             },
             // The run consumes its observer; the clone shares the counts with `watch`.
@@ -219,8 +230,24 @@ impl OccupancyCase {
             listener: None,
         };
         let result = experiment.run_with(&contender, &work, seed, options)?;
-        let fpu = watch.finish();
-        Ok(OccupancyOutcome { result, fpu })
+        let (fpu, score_mflops) = watch.finish();
+        Ok(OccupancyOutcome {
+            result,
+            fpu,
+            score_mflops,
+        })
+    }
+
+    /// The kernels of each thread in its order; of a pair, none.
+    fn kernels(&self, seed: u64) -> Vec<Vec<KernelPart>> {
+        let OccupancyLoad::Kernels(sequence, _) = &self.load else {
+            return Vec::new();
+        };
+        let thread = |n: usize| {
+            let order = sequence.order(seed, n as u64).into_iter();
+            order.filter_map(|part| KernelPart::new(sequence, part))
+        };
+        self.programs().map(|n| thread(n).collect()).collect()
     }
 
     /// Its programs, without the runtime's threads.
@@ -288,6 +315,8 @@ fn stretch_phases(program: &ProgramSpec, factor: f64) -> ProgramSpec {
 struct OccupancyOutcome {
     result: RunResult,
     fpu: FpuUse,
+    /// Cumulative SciMark score; NaN of a pair.
+    score_mflops: f64,
 }
 
 /// Runs each program once, all started together.
@@ -296,6 +325,14 @@ pub(super) fn once(
     spec: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
     run_methods(context, spec, &[RunMethod::Once(0)])
+}
+
+/// Runs each program once as one process, all started together.
+pub(super) fn single_process(
+    context: &ExperimentContext<'_>,
+    spec: &ExperimentSpec,
+) -> Result<Frame, StudyError> {
+    run_methods(context, spec, &[RunMethod::SingleProcess])
 }
 
 /// Runs each program once at the other lengths.
@@ -360,7 +397,7 @@ fn describe_case(case: &OccupancyCase, method: RunMethod) -> Case {
     let classes = case.classes().into_iter().map(|(name, _)| name.to_owned());
     Case {
         key: match method {
-            RunMethod::Once(0) | RunMethod::Equal => case.key.clone(),
+            RunMethod::Once(0) | RunMethod::SingleProcess | RunMethod::Equal => case.key.clone(),
             RunMethod::Once(_) => format!("{}/{length}", case.key),
         },
         labels: labels
@@ -376,6 +413,7 @@ type OccupancyValue = fn(&OccupancyOutcome) -> f64;
 /// Values of a run by the key of the measure.
 const RUN_VALUES: &[(&str, OccupancyValue)] = &[
     ("makespan_s", |o| o.result.makespan_s),
+    ("scimark_mflops", |o| o.score_mflops),
     ("stp", |o| o.result.stp),
     ("antt", |o| o.result.antt),
     ("unfairness", |o| o.result.unfairness),

@@ -1,29 +1,28 @@
 //! S7: frequency with which programs share a core under symbiotic scheduling.
 //!
 //! Keys. Table `headline`: rows `STABLE-OR-CHANGING workload, time beside the most frequent
-//! co-runner`. Table `workloads`: rows `5/NUMBER`; columns `ipc_variation_percent`, `chosen_as`,
+//! co-runner`. Table `workloads`: rows `5/NUMBER`; columns `oracle_top_share_percent`, `chosen_as`,
 //! `programs`. Table `summary`: rows `stable`, `changing`; columns `top_share_percent` (share of
 //! its time that a program spends with its most frequent co-runner, mean over programs),
 //! `partners` (effective number of co-runners, the inverse of the sum of squared shares),
 //! `expected_top_share_percent` (were all equally frequent). Tables `stable` and `changing`: rows
 //! the programs, columns `beside-NUMBER` in the order of the rows. Figures `stable`, `changing`.
 
-use super::{DrawnMix, NEAR_FIRST_HALF, PROGRAMS, PreparedMix, quantum_experiment};
+use super::{DrawnMix, NEAR_FIRST_HALF, PreparedMix};
 use crate::frame::interval_cell;
-use crate::simulate::programs::{find, instance, join_entries};
-use crate::simulate::{map_jobs, part_error, run_every_case};
+use crate::simulate::{map_jobs, run_every_case};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::stats::mean;
 use consort_data::{Axis, Figure, HeadlineTable, HeatMap, Plot, ReportColumn, ReportTable};
+use consort_experiment::ExperimentContext;
 use consort_experiment::watch::CoRunnerWatch;
-use consort_experiment::{Contender, ExperimentContext};
-use consort_sim::engine::{Observer, PuUse, RunSegment};
-use std::cell::RefCell;
-use std::rc::Rc;
 
 const CORES: usize = 5;
 const POLICY: &str = "symbiotic";
+/// The contender by which workloads are chosen, so that the choice does not depend on the policy
+/// that is measured: it knows the phase of every program, and pairs anew when one changes.
+const CHOOSER: &str = "oracle";
 /// Workloads to choose from, at the quick and the full scale.
 const MIXES: [usize; 2] = [4, 15];
 const RUNS: [usize; 2] = [2, 15];
@@ -35,8 +34,8 @@ const ALONE_S: [f64; 2] = [10.0, 120.0];
 struct MixMatrices {
     name: &'static str,
     mix: DrawnMix,
-    /// Coefficient of variation of its programs' instructions per cycle alone.
-    variation: f64,
+    /// Share of its time that a program is with its most frequent co-runner under [`CHOOSER`].
+    chooser_share: f64,
     runs: Vec<Vec<Vec<f64>>>,
 }
 
@@ -48,20 +47,21 @@ pub(in crate::studies) fn run(
     let [mixes, runs] = [MIXES, RUNS].map(|[quick, full]| context.by_scale(quick, full));
     let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
     let mixes = DrawnMix::draw_all(context.seed(), CORES, mixes);
-    let of_programs = map_jobs(context, &PROGRAMS, |program| {
-        variation_alone(program, alone_s, context.seed())
+    let prepared = map_jobs(context, &mixes, |mix| {
+        PreparedMix::new(mix, NEAR_FIRST_HALF, alone_s, context)
     })?;
-    let variations = mixes.iter().map(|mix| {
-        let all: f64 = mix.programs.iter().map(|&p| of_programs[p]).sum();
-        all / mix.programs.len() as f64
-    });
-    let variations: Vec<f64> = variations.collect();
-    let chosen = choose(&variations);
+    let shares = map_jobs(context, &prepared, |prepared| {
+        Ok(mean_over_programs(
+            &watch_run(prepared, CHOOSER, context.seed())?,
+            top,
+        ))
+    })?;
+    let chosen = choose(&shares);
     let mut workloads = Vec::new();
-    for (n, (mix, variation)) in mixes.iter().zip(&variations).enumerate() {
+    for (n, (mix, share)) in mixes.iter().zip(&shares).enumerate() {
         let name = chosen.iter().find(|(_, mix)| *mix == n);
         let cells = vec![
-            (100.0 * variation).into(),
+            (100.0 * share).into(),
             name.map_or("", |(name, _)| name).into(),
             mix.names().join(" ").as_str().into(),
         ];
@@ -75,8 +75,12 @@ pub(in crate::studies) fn run(
         let one = MixMatrices {
             name,
             mix: mixes[mix].clone(),
-            variation: variations[mix],
-            runs: watch_runs(&mixes[mix], (alone_s, runs), context)?,
+            chooser_share: shares[mix],
+            runs: run_every_case(
+                context,
+                (&prepared[mix..=mix], &[POLICY][..], runs),
+                |prepared, policy, seed| watch_run(prepared, policy, seed),
+            )?,
         };
         let top_share = one.each_run(top).into_iter().map(|share| 100.0 * share);
         let top_share = interval_cell(&top_share.collect::<Vec<_>>());
@@ -107,77 +111,32 @@ pub(in crate::studies) fn run(
     })
 }
 
-/// The workloads whose programs vary least and most, by their names in rows; the first of several.
-fn choose(variations: &[f64]) -> [(&'static str, usize); 2] {
+/// The workloads whose programs stay with one co-runner most and least, by their names in rows; the
+/// first of several.
+fn choose(shares: &[f64]) -> [(&'static str, usize); 2] {
     let (mut least, mut most) = (0, 0);
-    for (n, variation) in variations.iter().enumerate() {
-        if *variation < variations[least] {
+    for (n, share) in shares.iter().enumerate() {
+        if *share < shares[least] {
             least = n;
         }
-        if *variation > variations[most] {
+        if *share > shares[most] {
             most = n;
         }
     }
-    [("stable", least), ("changing", most)]
+    [("stable", most), ("changing", least)]
 }
 
-/// Coefficient of variation over time of a program's instructions per cycle while it runs alone.
-/// Workloads are chosen by this, so that the choice does not depend on what is measured.
-fn variation_alone(program: &str, alone_s: f64, seed: u64) -> Result<f64, StudyError> {
-    let entry = instance(program.to_owned(), &find(program)?, 1);
-    let experiment = quantum_experiment(CORES, join_entries(vec![entry]), alone_s)?;
-    let part = format!("{program} alone");
-    let contender = Contender::new("linux", "linux").map_err(part_error(&part))?;
-    let work = experiment.measure_work(seed).map_err(part_error(&part))?;
-    let moments = IpcMoments::default();
-    let observer = Box::new(moments.clone());
-    let run = experiment.run(&contender, &work, seed, Some(observer));
-    run.map_err(part_error(&part))?;
-    Ok(moments.variation())
+/// Shares of its time that each program spends with each other.
+fn watch_run(prepared: &PreparedMix, policy: &str, seed: u64) -> Result<Vec<Vec<f64>>, StudyError> {
+    let watch = CoRunnerWatch::new(&prepared.experiment.chip);
+    prepared.run(policy, seed, Box::new(watch.clone()), None)?;
+    Ok(watch.shares())
 }
 
-/// Time, and sums over time of the instructions per cycle and of their squares.
-#[derive(Clone, Debug, Default)]
-struct IpcMoments(Rc<RefCell<[f64; 3]>>);
-
-impl IpcMoments {
-    /// Standard deviation over mean.
-    fn variation(&self) -> f64 {
-        let [time, sum, squares] = *self.0.borrow();
-        let mean = sum / time;
-        // Rounding takes the variance of a constant below 0.
-        (squares / time - mean * mean).max(0.0).sqrt() / mean
-    }
-
-    fn add(&self, time: f64, ipc: f64) {
-        let mut moments = self.0.borrow_mut();
-        moments[0] += time;
-        moments[1] += time * ipc;
-        moments[2] += time * ipc * ipc;
-    }
-}
-
-impl Observer for IpcMoments {
-    fn note_segment(&mut self, segment: &RunSegment<'_>) {
-        if segment.doing == PuUse::Work {
-            let time = (segment.to_ps - segment.from_ps) as f64;
-            self.add(time, 1.0 / segment.rates.cpi);
-        }
-    }
-}
-
-fn watch_runs(
-    mix: &DrawnMix,
-    (alone_s, runs): (f64, usize),
-    context: &ExperimentContext<'_>,
-) -> Result<Vec<Vec<Vec<f64>>>, StudyError> {
-    let prepared = [PreparedMix::new(mix, NEAR_FIRST_HALF, alone_s, context)?];
-    let jobs = (&prepared[..], &[POLICY][..], runs);
-    run_every_case(context, jobs, |prepared, policy, seed| {
-        let watch = CoRunnerWatch::new(&prepared.experiment.chip);
-        prepared.run(policy, seed, Box::new(watch.clone()), None)?;
-        Ok(watch.shares())
-    })
+/// Mean over programs of a value of their row of shares.
+fn mean_over_programs(matrix: &[Vec<f64>], value: fn(&[f64]) -> f64) -> f64 {
+    let values: Vec<f64> = matrix.iter().map(|row| value(row)).collect();
+    mean(&values).unwrap_or(0.0)
 }
 
 /// The largest of a program's shares.
@@ -194,11 +153,8 @@ impl MixMatrices {
     /// Mean over programs of a value of their row of shares, for each run.
     fn each_run(&self, value: fn(&[f64]) -> f64) -> Vec<f64> {
         let runs = self.runs.iter();
-        runs.map(|matrix| {
-            let values: Vec<f64> = matrix.iter().map(|row| value(row)).collect();
-            mean(&values).unwrap_or(0.0)
-        })
-        .collect()
+        runs.map(|matrix| mean_over_programs(matrix, value))
+            .collect()
     }
 
     /// The shares of the first run.
@@ -209,7 +165,7 @@ impl MixMatrices {
         let columns = numbered
             .map(|(name, n)| ReportColumn::with_unit(&format!("beside-{n}"), name, "% of time"));
         let title = format!(
-            "Share of its time beside each program, {} workload, first run",
+            "Share of its time with each program, {} workload, first run",
             self.name
         );
         let mut table = ReportTable::new(self.name, &title, columns.collect())?;
@@ -257,12 +213,11 @@ impl MixMatrices {
             )
         });
         format!(
-            "{} ({}): alone its programs' instructions per cycle vary by {:.1} % on average; under \
-             {POLICY} a program spends {top_share} % of its time beside its most frequent co-runner. \
-             {closest}",
+            "{} ({}): under {CHOOSER} a program spends {:.0} % of its time with its most frequent \
+             co-runner, under {POLICY} {top_share} %. {closest}",
             self.name,
             self.mix.key(),
-            100.0 * self.variation,
+            100.0 * self.chooser_share,
         )
     }
 }
@@ -272,19 +227,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variation_is_weighted_by_time() {
-        let moments = IpcMoments::default();
-        moments.add(1.0, 1.0);
-        moments.add(3.0, 1.0);
-        assert_eq!(moments.variation(), 0.0);
-        moments.add(4.0, 3.0);
-        assert!((moments.variation() - 0.5).abs() < 1e-12);
-    }
-
-    #[test]
-    fn least_and_most_varying_workloads_are_chosen() {
+    fn most_and_least_concentrated_workloads_are_chosen() {
         let chosen = choose(&[0.3, 0.1, 0.5, 0.1, 0.5]);
-        assert_eq!(chosen, [("stable", 1), ("changing", 2)]);
+        assert_eq!(chosen, [("stable", 2), ("changing", 1)]);
     }
 
     #[test]

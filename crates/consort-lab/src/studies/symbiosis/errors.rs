@@ -4,9 +4,12 @@ use super::training::{StackSplit, TrainingResult, train};
 use crate::simulate::part_error;
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
+use consort_core::model::LevelParameters;
 use consort_data::{Cell, HeadlineTable};
 use consort_experiment::ExperimentContext;
 use consort_experiment::train::{ErrorSpread, LevelErrors, TrainingRow};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -54,6 +57,8 @@ fn size_errors(
         headline.add(&row, "percent", size.mean_absolute_percent)?;
         let row = format!("errors within 10 percent, {name}");
         headline.add(&row, "percent", within)?;
+        let row = format!("errors beyond 30 percent, {name}");
+        headline.add(&row, "percent", 100.0 - percent_within(spread, 30.0))?;
         let cells = vec![
             size.mean_absolute_percent.into(),
             size.p95_percent.into(),
@@ -118,8 +123,8 @@ fn bin_label(low: f64, high: f64) -> String {
 
 /// S2: errors of the forward model.
 ///
-/// Keys. Table `headline`: rows `mean error of the forward model, KIND` and `errors within 10
-/// percent, KIND`, KIND `trained` or `held-out`. Table `errors`: rows `trained`, `held-out`; columns
+/// Keys. Table `headline`: rows `mean error of the forward model, KIND`, `errors within 10
+/// percent, KIND` and `errors beyond 30 percent, KIND`, KIND `trained` or `held-out`. Table `errors`: rows `trained`, `held-out`; columns
 /// `mean_abs_percent`, `p95_percent`, `within_10_percent`, `errors`. Table `histogram`: rows bins
 /// such as `-2..0`, `below -30`, `from 30`; columns `trained_percent`, `held_out_percent`. Table
 /// `programs`: rows programs, worst first; columns `slowdown`, `predicted`, `mean_abs_percent`,
@@ -220,6 +225,15 @@ pub(in crate::studies) fn inverse(
     file: &StudyFile,
 ) -> Result<StudyOutput, StudyError> {
     let (training, mut output) = size_errors(context, file, &INVERSE)?;
+    let undone = random_stacks_error(&training.fit.level, context.seed())?;
+    let row = "error of inverting random stacks";
+    let cells = vec![
+        undone.into(),
+        Cell::missing("one mean"),
+        "percent".into(),
+        Cell::missing("no runs"),
+    ];
+    output.tables[0].push(row, cells)?;
     let sums = component_sums(&training)?;
     let count = training.set.rows.len().max(1) as f64;
     let percents = sums.iter().map(|sums| {
@@ -251,6 +265,37 @@ pub(in crate::studies) fn inverse(
         kept[0]
     ));
     Ok(output)
+}
+
+/// Number of random pairs that are inverted.
+const RANDOM_PAIRS: usize = 1000;
+
+/// Mean cycles of random stacks that the inverse puts under a wrong cause after the forward model,
+/// percent.
+fn random_stacks_error(level: &LevelParameters, seed: u64) -> Result<f64, StudyError> {
+    let mut random = Pcg64::seed_from_u64(seed);
+    let components = level.parameters().len();
+    let mut wrong = 0.0;
+    for _ in 0..RANDOM_PAIRS {
+        let own: [Vec<f64>; 2] = std::array::from_fn(|_| {
+            let drawn: Vec<f64> = (0..components).map(|_| random.random::<f64>()).collect();
+            let sum: f64 = drawn.iter().sum();
+            drawn.iter().map(|share| share / sum).collect()
+        });
+        let seen = [0, 1].map(|thread: usize| {
+            let mut together = vec![0.0; components];
+            level.predict_stack(&own[thread], &own[1 - thread], &mut together);
+            together
+        });
+        let inverse = level.invert(&[&seen[0], &seen[1]]);
+        let inverse = inverse.map_err(part_error("inverse model"))?;
+        for (thread, own) in own.iter().enumerate() {
+            let both = inverse.st_stack(thread).iter().zip(own);
+            wrong += both.map(|(found, own)| (found - own).abs()).sum::<f64>();
+        }
+    }
+    // A share too much for one cause is too little for another.
+    Ok(100.0 * wrong / 2.0 / (2 * RANDOM_PAIRS) as f64)
 }
 
 /// Sums over all rows for each component, in shares of the cycles alone: alone, estimated, and

@@ -132,6 +132,30 @@ fn programs_start_again_until_the_last_has_finished_once() {
 }
 
 #[test]
+fn processes_share_the_work_and_are_placed_anew() {
+    // All PUs have a thread and one has two. A PU becomes free before the first half of the last
+    // program's work is done, which a process that starts then can use: pinned never moves one.
+    let end_s = |processes: u32| {
+        let last = ProgramSpec {
+            processes: Some(processes),
+            ..program()
+        };
+        let pus = chip(1).places().len();
+        let mut work = instances(&program(), pus, 1, 3.0);
+        work[pus - 1].instructions = 0.1e9;
+        work.extend(instances(&last, 1, 1, 1.0));
+        let mut e = engine("pinned", RunMode::OnceByProcesses, &work, 1);
+        finish(&mut e, MS);
+        let done = &e.results()[pus].completions;
+        assert_eq!(done.len(), 1);
+        assert!(close(done[0].instructions, 1e9));
+        done[0].end_s
+    };
+    let (one, two) = (end_s(1), end_s(2));
+    assert!(two < 0.95 * one, "{two} {one}");
+}
+
+#[test]
 fn programs_start_again_until_the_last_has_finished_so_many_times() {
     let mut work = instances(&program(), 1, 1, 0.1);
     work.extend(instances(&program(), 1, 1, 0.5));

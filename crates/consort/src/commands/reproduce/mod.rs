@@ -10,9 +10,8 @@ use crate::output::{self, OutputColumn, OutputFormat, number, text};
 use crate::{progress, values};
 use anyhow::Result;
 use clap::Args;
-use consort_data::{ReportTable, ReportTableError};
 use consort_experiment::{SharedResults, StageProgress};
-use consort_lab::reference::{self, ReferenceComparison, ReferenceLine};
+use consort_lab::reference::{self, ReferenceLine};
 use consort_lab::runner::{self, StudyOutcome, StudySettings};
 use consort_lab::{
     FileStudy, Registry, Study, StudyInfo, StudyReport, StudyStore, VERSION, pages,
@@ -38,7 +37,7 @@ pub(crate) struct ReproduceArgs {
     /// Folder for tables, figures and pages, created if absent; consort-studies if not given. Given a second time, FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit
     #[arg(short, long, value_name = "DIR|FILE")]
     pub(crate) out: Vec<PathBuf>,
-    /// CSV file of published figures (study,row,column,value) to compare with
+    /// CSV file of published figures (study,row,value; column, unit and section if known) to compare with instead of those that come with Consort
     #[arg(long, value_name = "FILE")]
     pub(crate) reference: Option<PathBuf>,
     #[command(flatten)]
@@ -60,7 +59,11 @@ pub(crate) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
     }
     let known = consort_lab::registry().map_err(bad_input)?;
     let studies = select_studies(&known, &args.studies)?;
-    let reference = PublishedFigures::read(args.reference.as_deref())?;
+    let reference = match &args.reference {
+        Some(path) => reference::read(path),
+        None => reference::built_in(),
+    };
+    let reference = reference.map_err(bad_input)?;
     let file = TableOutput::begin_from_out(&args.out)?;
     let folder = own_output(&args.out).unwrap_or(Path::new(FOLDER));
     let store = StudyStore::open(folder).map_err(bad_input)?;
@@ -75,6 +78,7 @@ pub(crate) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
         },
         store,
         reference,
+        is_own_reference: args.reference.is_some(),
         known: Registry::new(known.studies().iter().chain(own).map(Arc::clone).collect()),
     };
     batch.run(&studies, args.format, file)?;
@@ -85,7 +89,9 @@ pub(crate) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
 struct StudyBatch {
     settings: StudySettings,
     store: StudyStore,
-    reference: PublishedFigures,
+    reference: Vec<ReferenceLine>,
+    /// True if the user named the file of published figures.
+    is_own_reference: bool,
     /// Studies that the folder can hold: the built-in ones and the ones of this run.
     known: Registry,
 }
@@ -114,10 +120,11 @@ impl StudyBatch {
             let outcome = outcome?;
             let resumed = matches!(outcome, StudyOutcome::Loaded(_));
             let report = outcome.into_report();
-            let compared = self.reference.compare(&[&report])?;
-            pages::write(self.store.folder(), &report, compared.table.as_ref())?;
+            let compared = reference::compare(&self.reference, &[(&report, study.published())]);
+            pages::write(self.store.folder(), &report, compared.view()?.as_ref())?;
             self.write_index()?;
-            for gap in { compared.comparison.iter() }.flat_map(|c| &c.unmatched) {
+            // What the built-in figures lack is in the tables.
+            for gap in { compared.unmatched.iter() }.filter(|_| self.is_own_reference) {
                 let [study, row, column] = &gap.names;
                 say(&format!(
                     "reference line {} ({study}, {row}, {column}): {}",
@@ -135,14 +142,17 @@ impl StudyBatch {
     fn write_index(&self) -> Result<()> {
         // A stored report of another study that cannot be read does not concern this run.
         let stored = self.known.studies().iter().filter_map(|study| {
-            runner::load_stored_report(&**study, &self.settings, &self.store)
-                .ok()
-                .flatten()
+            let report = runner::load_stored_report(&**study, &self.settings, &self.store);
+            Some((report.ok().flatten()?, study.published()))
         });
-        let stored: Vec<StudyReport> = stored.collect();
-        let reports: Vec<&StudyReport> = stored.iter().collect();
-        let compared = self.reference.compare(&reports)?;
-        pages::write_index(self.store.folder(), &reports, compared.table.as_ref())?;
+        let stored: Vec<_> = stored.collect();
+        let both: Vec<_> = stored
+            .iter()
+            .map(|(report, specs)| (report, *specs))
+            .collect();
+        let reports: Vec<&StudyReport> = stored.iter().map(|(report, _)| report).collect();
+        let compared = reference::compare(&self.reference, &both);
+        pages::write_index(self.store.folder(), &reports, compared.view()?.as_ref())?;
         Ok(())
     }
 }
@@ -205,37 +215,4 @@ fn read_study(known: &Registry, path: &str) -> Result<Arc<dyn Study>> {
         )));
     }
     Ok(Arc::new(study))
-}
-
-/// The lines of a reference file; `None` without a file.
-struct PublishedFigures(Option<Vec<ReferenceLine>>);
-
-/// Comparison of studies with a reference file, and its table; both `None` without a file.
-struct StudyComparison {
-    comparison: Option<ReferenceComparison>,
-    table: Option<ReportTable>,
-}
-
-impl PublishedFigures {
-    fn read(path: Option<&Path>) -> Result<Self> {
-        let lines = path.map(reference::read).transpose();
-        lines.map(Self).map_err(bad_input)
-    }
-
-    /// Compares the lines about these studies with them.
-    fn compare(&self, reports: &[&StudyReport]) -> Result<StudyComparison, ReportTableError> {
-        let about = |line: &&ReferenceLine| {
-            let mut ids = reports.iter().map(|report| &report.study);
-            ids.any(|id| id.eq_ignore_ascii_case(&line.study))
-        };
-        let comparison = self.0.as_ref().map(|lines| {
-            let lines: Vec<ReferenceLine> = lines.iter().filter(about).cloned().collect();
-            reference::compare(&lines, reports)
-        });
-        let table = comparison
-            .as_ref()
-            .map(ReferenceComparison::table)
-            .transpose()?;
-        Ok(StudyComparison { comparison, table })
-    }
 }

@@ -1,11 +1,10 @@
 //! Output of a run of studies: texts, JSON, and CSV with the columns of a reference file, so that it can serve as one; its rows are `TABLE:ROW`.
 
-use super::StudyComparison;
 use crate::output::{self, OutputFormat, wrap};
 use anyhow::Result;
 use consort_data::{ReportTable, escape_field, number_field, write_csv};
 use consort_lab::StudyReport;
-use consort_lab::pages::INDEX;
+use consort_lab::pages::{INDEX, MISSES};
 use consort_lab::reference::ReferenceComparison;
 use serde::Serialize;
 use std::io::Write;
@@ -20,19 +19,21 @@ const ROWS: usize = 40;
 /// Rows beyond [`ROWS`] with which a table is still printed whole.
 const SPARE: usize = 2;
 
-/// A study as JSON: the report, and its comparison with a reference file if there is one.
+/// A study as JSON: the report, and its comparison with published figures.
 #[derive(Serialize)]
 struct StudyDocument<'a> {
     #[serde(flatten)]
     report: &'a StudyReport,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reference: Option<&'a ReferenceComparison>,
+    reference: &'a ReferenceComparison,
 }
 
 /// Prints studies as they are finished; JSON, which is one document, at the end.
 pub(super) struct StudyPrinter {
     format: OutputFormat,
-    finished: Vec<(StudyReport, StudyComparison)>,
+    finished: Vec<(StudyReport, ReferenceComparison)>,
+    /// Published figures of all studies so far.
+    all: ReferenceComparison,
+    studies: usize,
 }
 
 impl StudyPrinter {
@@ -41,19 +42,25 @@ impl StudyPrinter {
         if format == OutputFormat::Csv {
             write_csv(&mut output::stdout(), [HEADER])?;
         }
-        let finished = Vec::new();
-        Ok(Self { format, finished })
+        Ok(Self {
+            format,
+            finished: Vec::new(),
+            all: ReferenceComparison::default(),
+            studies: 0,
+        })
     }
 
     /// Prints a study, or keeps it for the document.
     pub(super) fn print_study(
         &mut self,
         report: StudyReport,
-        compared: StudyComparison,
+        compared: ReferenceComparison,
         resumed: bool,
     ) -> Result<()> {
+        self.all.append(&compared);
+        self.studies += 1;
         match self.format {
-            OutputFormat::Table => output::print_text(&study_text(&report, &compared, resumed))?,
+            OutputFormat::Table => output::print_text(&study_text(&report, &compared, resumed)?)?,
             OutputFormat::Csv => write_study(&mut output::stdout(), &report, &compared)?,
             OutputFormat::Json => self.finished.push((report, compared)),
         }
@@ -66,13 +73,13 @@ impl StudyPrinter {
         let documents = self
             .finished
             .iter()
-            .map(|(report, compared)| StudyDocument {
-                report,
-                reference: compared.comparison.as_ref(),
-            });
+            .map(|(report, reference)| StudyDocument { report, reference });
         let documents: Vec<StudyDocument<'_>> = documents.collect();
         match (self.format, documents.as_slice()) {
             (OutputFormat::Table, _) => {
+                if self.studies > 1 {
+                    output::print_text(&score_text(&self.all))?;
+                }
                 let index = folder.join(INDEX);
                 let text = format!("Tables, figures and pages: {}\n", index.display());
                 Ok(output::stdout().write_all(text.as_bytes())?)
@@ -84,13 +91,36 @@ impl StudyPrinter {
     }
 }
 
-fn study_text(report: &StudyReport, compared: &StudyComparison, resumed: bool) -> String {
+/// The score over the published figures of all studies, and the figures that disagree.
+fn score_text(all: &ReferenceComparison) -> String {
+    let mut text = wrap("Published and ours over all studies: ", &all.score.text());
+    let misses = all.misses();
+    if !misses.is_empty() {
+        text += &format!("{MISSES}:\n");
+    }
+    for miss in misses {
+        text += &wrap("- ", &miss);
+    }
+    text + "\n"
+}
+
+fn study_text(
+    report: &StudyReport,
+    compared: &ReferenceComparison,
+    resumed: bool,
+) -> Result<String> {
     let mut text = wrap(&format!("{}: ", report.study), &report.title);
     text += &wrap(
         "Source: ",
         &format!("{}, {}", report.source, report.section),
     );
     text += &wrap("Differs: ", &report.differs);
+    if let Some(view) = compared.view()? {
+        text += &format!("\n{}\n{}", view.verdicts.title(), grid(&view.verdicts));
+        for miss in &view.misses {
+            text += &wrap("- ", miss);
+        }
+    }
     for table in report.output.tables.iter().take(SHOWN) {
         text += &format!("\n{}\n{}", table.title(), beginning(report, table));
     }
@@ -98,9 +128,6 @@ fn study_text(report: &StudyReport, compared: &StudyComparison, resumed: bool) -
     let files: Vec<String> = unprinted.map(|table| file(report, table)).collect();
     if !files.is_empty() {
         text += &format!("\n{}", wrap("More tables: ", &files.join(", ")));
-    }
-    if let Some(table) = &compared.table {
-        text += &format!("\n{}\n{}", table.title(), grid(table));
     }
     text.push('\n');
     for note in &report.output.notes {
@@ -118,13 +145,14 @@ fn study_text(report: &StudyReport, compared: &StudyComparison, resumed: bool) -
     } else {
         format!("{seconds:.1} s")
     };
-    text + &format!(
+    text += &format!(
         "\nMean of {}, ± half a 95 % interval (Student's t); simulated.\n\
          Seed {}, {} scale, {took}.\n\n",
         output::count(report.output.runs, "run"),
         report.seed,
         report.scale
-    )
+    );
+    Ok(text)
 }
 
 /// Name of a table's file.
@@ -148,7 +176,7 @@ pub(crate) fn grid(table: &ReportTable) -> String {
     table.to_text(table.rows().len(), output::page::width())
 }
 
-const HEADER: [&str; 9] = [
+const HEADER: [&str; 12] = [
     "study",
     "row",
     "column",
@@ -158,23 +186,22 @@ const HEADER: [&str; 9] = [
     "unit",
     "published",
     "difference",
+    "direction",
+    "within_third",
+    "section",
 ];
 
 /// Every number of a study; texts and missing values are in the tables' own files.
 fn write_study(
     out: &mut dyn Write,
     report: &StudyReport,
-    compared: &StudyComparison,
+    compared: &ReferenceComparison,
 ) -> Result<()> {
     let mut records = Vec::new();
     for table in &report.output.tables {
         for (row, column, cell) in table.cells() {
             let Some(value) = cell.value() else { continue };
-            let mut all = compared
-                .comparison
-                .as_ref()
-                .into_iter()
-                .flat_map(|c| &c.compared);
+            let mut all = compared.compared.iter();
             let keys = [table.key(), &row.key, &column.key];
             let found = all.find(|c| [&c.table, &c.row, &c.column].map(String::as_str) == keys);
             let record = [
@@ -185,8 +212,11 @@ fn write_study(
                 number_field(cell.ci95()),
                 number_field(cell.n()),
                 column.unit.clone().unwrap_or_default(),
-                number_field(found.map(|c| c.theirs)),
-                number_field(found.map(|c| c.difference)),
+                found.map_or_else(String::new, |c| c.theirs.text()),
+                number_field(found.and_then(|c| c.difference)),
+                number_field(found.and_then(|c| c.direction)),
+                number_field(found.map(|c| c.within_third)),
+                found.and_then(|c| c.section.clone()).unwrap_or_default(),
             ];
             records.push(record.map(escape_field));
         }

@@ -30,6 +30,7 @@ use crate::signal::SignalOffers;
 use crate::topology::Topology;
 use rand::RngExt;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Quanta from the first measurement to the second; it doubles from one to the next up to the
 /// period. Two measurements are the least that separate a thread's part from its core's.
@@ -226,26 +227,62 @@ pub const CORE_DISADVANTAGE: &str = "disadvantage of the core";
 /// The paper's rule: the most memory-intensive threads go to the first half of the cores.
 ///
 /// Feliu et al., HPCA 2016, found the first five of its ten cores faster for such programs and, as
-/// an experiment, put them there. Which cores are faster is given, not learnt; pairs are then made
-/// inside each half.
+/// an experiment, put them there. Which cores are faster is given, not learnt. Its scheduler does
+/// not put two memory-intensive programs on one core, so that pairs are made as usual and then
+/// seated; by another reading of the rule, threads are divided and pairs are made inside each half.
 #[derive(Debug)]
-pub(super) struct CoreHalves(MemoryShares);
+pub(super) struct CoreHalves {
+    shares: MemoryShares,
+    /// True if pairs are made inside each half.
+    pub(super) pairs_inside: bool,
+}
 
 impl CoreHalves {
     /// Finds the signal of waiting for memory on a machine.
     ///
     /// # Errors
     /// It is missing; the text says which ones would do.
-    pub(super) fn from_offers(offers: &SignalOffers) -> Result<Self, String> {
-        MemoryShares::from_offers(offers).map(Self)
+    pub(super) fn from_offers(offers: &SignalOffers, pairs_inside: bool) -> Result<Self, String> {
+        let shares = MemoryShares::from_offers(offers)?;
+        Ok(Self {
+            shares,
+            pairs_inside,
+        })
     }
 
     pub(super) fn record_quantum(&mut self, crew: &GroupedThreads<'_>) {
-        crew.members.iter().for_each(|thread| self.0.update(thread));
+        let members = crew.members.iter();
+        members.for_each(|thread| self.shares.update(thread));
     }
 
     pub(super) fn retain(&mut self, is_here: impl Fn(ThreadId) -> bool) {
-        self.0.retain(is_here);
+        self.shares.retain(is_here);
+    }
+
+    /// The cores for each group: the first half for those that wait for memory most, so many of them
+    /// as the half's share of the cores, and the second half for the others.
+    pub(super) fn seats(
+        &self,
+        topology: &Topology,
+        crew: &GroupedThreads<'_>,
+        groups: &[Vec<usize>],
+    ) -> Vec<Range<usize>> {
+        let cores = topology.cores().len();
+        let first = cores.div_ceil(2);
+        let share = |group: &usize| -> f64 {
+            let members = groups[*group].iter();
+            members
+                .map(|&m| self.shares.share(crew.members[m].id))
+                .sum()
+        };
+        let mut order: Vec<usize> = (0..groups.len()).collect();
+        order.sort_by(|a, b| share(b).total_cmp(&share(a)).then(a.cmp(b)));
+        let near = (groups.len() * first).div_ceil(cores.max(1));
+        let mut seats = vec![first..cores; groups.len()];
+        for &group in &order[..near] {
+            seats[group] = 0..first;
+        }
+        seats
     }
 
     /// The first half of the cores with its share of the threads, which wait for memory most,
@@ -257,7 +294,7 @@ impl CoreHalves {
     ) -> Vec<FillDomain> {
         let cores = topology.cores().len();
         let first = cores.div_ceil(2);
-        let share = |&member: &usize| self.0.share(crew.members[member].id);
+        let share = |&member: &usize| self.shares.share(crew.members[member].id);
         let mut members: Vec<usize> = (0..crew.members.len()).collect();
         members.sort_by(|a, b| share(b).total_cmp(&share(a)).then(a.cmp(b)));
         let mut others = members.split_off((members.len() * first).div_ceil(cores.max(1)));
