@@ -8,7 +8,7 @@ FOLDER is what `measure.py build` made. Phases come from the profile: mix, code,
 parallelism, mispredictions, miss curves, overlap, prefetching and pages. Barriers, locks, the serial
 share and spinning stay those of measure.py, which sees every event. The shares of data and code that
 threads have in common stay, too, because windows contain too few of the lines. Lengths are of all
-threads together.
+threads together; the profile's are those of its first thread, which executes the serial share alone.
 """
 
 import json
@@ -118,9 +118,25 @@ def entry_lines(key: str, value: object) -> list[str]:
     return [line for part, inner in value.items() for line in entry_lines(f"{key}.{part}", inner)]
 
 
-def phase_lines(phase: dict, scale: float, size: str) -> list[str]:
-    """A phase whose length is multiplied and has a remark on the problem size."""
-    lines = ["[[phase]]", f"length_ginstr = {phase['length_ginstr'] * scale:.6f} # profile, all threads; {size}"]
+def all_threads(lengths: list[float], executed: float, serial: float) -> list[float]:
+    """Lengths of phases in instructions of all threads, from those of the first thread.
+
+    The first thread executes the serial share of all by itself, at the beginning, and a part of the
+    rest that is the same in all phases.
+    """
+    alone = serial * executed
+    part = (executed - alone) / (sum(lengths) - alone)
+    made, passed = [], 0.0
+    for length in lengths:
+        own = min(max(alone - passed, 0.0), length)
+        made.append(own + (length - own) * part)
+        passed += length
+    return made
+
+
+def phase_lines(phase: dict, length: float, size: str) -> list[str]:
+    """A phase of a length, with a remark on the problem size."""
+    lines = ["[[phase]]", f"length_ginstr = {length:.6f} # profile, all threads; {size}"]
     for key, value in phase.items():
         if key == "stretches":
             lines += stretch_lines(value)
@@ -129,11 +145,13 @@ def phase_lines(phase: dict, scale: float, size: str) -> list[str]:
     return lines
 
 
-def phases(name: str, measured: dict, executed: float) -> str:
+def phases(name: str, measured: dict, executed: float, serial: float) -> str:
     """The measured phases, as long as all threads' instructions together."""
-    scale = executed / 1e9 / sum(phase["length_ginstr"] for phase in measured["phase"])
+    own = [phase["length_ginstr"] for phase in measured["phase"]]
+    lengths = all_threads(own, executed / 1e9, serial)
     size = "the scene of inputs is not distributed" if name == "raytrace" else "problem size of inputs"
-    all_lines = ("\n".join(phase_lines(phase, scale, size)) for phase in measured["phase"])
+    both = zip(measured["phase"], lengths)
+    all_lines = ("\n".join(phase_lines(phase, length, size)) for phase, length in both)
     return "\n\n".join(all_lines) + "\n"
 
 
@@ -146,7 +164,8 @@ def merged(shipped: str, text: str, name: str, executed: float) -> str:
     # Only the estimates of caches below 32 KiB came from there.
     head = re.sub(r"(?m)^hartstein = .*\n", "", head)
     head = re.sub(r'(?m)^(splash = .*\n)', lambda found: found[1] + source, head)
-    return head + phases(name, measured, executed)
+    serial = tomllib.loads(shipped)["threads"]["serial_share"]
+    return head + phases(name, measured, executed, serial)
 
 
 def merge(folder: Path, names: list[str]) -> None:

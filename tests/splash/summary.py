@@ -16,6 +16,7 @@ SERIAL = 0.9
 
 COUNTED = ["region_minstr", "all_minstr", "barriers", "spacing_minstr", "imbalance"]
 COUNTED += ["serial_percent", "locks_per_minstr", "hold_instr", "locks", "conditions"]
+COUNTED += ["whole_serial_percent", "persistence"]
 TIMED = ["runs", "cpu_ms", "kernel_percent", "calls_per_ms", "futexes_per_ms", "faults_per_ms"]
 
 
@@ -65,6 +66,20 @@ def serial(row: list[int]) -> bool:
     return max(row) > SERIAL * sum(row)
 
 
+def persistence(rows: list[list[int]]) -> float:
+    """Share of the variance of threads' work that is the same in all stretches, 0 to 1.
+
+    With a share p, threads' sums over stretches of deviation s have the variance
+    p·(Σ s)² + (1 − p)·Σ s².
+    """
+    deviations = [stdev(row) for row in rows]
+    evened, kept = sum(s * s for s in deviations), sum(deviations) ** 2
+    if kept <= evened:
+        return 0.0
+    sums = [sum(work) for work in zip(*rows)]
+    return min(1.0, max(0.0, (stdev(sums) ** 2 - evened) / (kept - evened)))
+
+
 def count(path: Path, telling: float) -> list[float]:
     """The figures of `COUNTED`; `telling` instructions are taken off every hold."""
     run = Counted(path)
@@ -86,6 +101,8 @@ def count(path: Path, telling: float) -> list[float]:
         max(0, run.held / taken - telling) if taken else 0,
         evenly,
         run.waits,
+        100 * (run.all - region + alone) / run.all,
+        persistence(together),
     ]
 
 

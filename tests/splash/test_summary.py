@@ -4,7 +4,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from summary import COUNTED, count, time
+from summary import COUNTED, count, persistence, time
 
 TWO = """\
 total 4000
@@ -46,6 +46,17 @@ class Summary(unittest.TestCase):
     def test_imbalance_is_that_of_stretches_that_threads_share(self) -> None:
         # Deviation of 100 and 300, none of 200 and 200; means of 200 each.
         self.near("imbalance", 200 / 2**0.5 / 400)
+
+    def test_all_that_one_thread_executes_alone_is_serial_in_the_whole(self) -> None:
+        self.near("whole_serial_percent", 100 * (4000 - 1800 + 1000) / 4000)
+
+    def test_persistence_is_1_for_one_late_thread_and_0_for_turns(self) -> None:
+        late, turns = [[90, 110]] * 5, [[90, 110], [110, 90]] * 3
+        self.assertAlmostEqual(persistence(late), 1.0)
+        self.assertEqual(persistence(turns), 0.0)
+        # Sums of 290 and 310 have the variance 200; work drawn anew three times would have 600.
+        self.assertAlmostEqual(persistence([[90, 110]] * 2 + [[110, 90]]), 0.0)
+        self.assertEqual(persistence([[90, 110]]), 0.0)
 
     def test_locks_count_by_how_evenly_they_are_taken(self) -> None:
         self.near("locks", 80**2 / (40**2 + 40**2))

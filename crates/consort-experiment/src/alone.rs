@@ -83,9 +83,10 @@ const NEAR: f64 = 1e-3;
 
 /// Makes what an instance does alone under `linux` in `seconds` its work.
 ///
-/// Serial sections are a share of the work, so what a program does in the first seconds of endless
-/// work is not what takes it so long: with serial sections, the work is found by running it to its
-/// end, and `alone_s` is what it took, within a thousandth of `seconds`.
+/// Serial sections are a share of the work, and threads that divide it pass through all phases in a
+/// run, so what a program does in the first seconds of endless work is not what takes it so long: with
+/// serial sections or several phases, the work is found by running it to its end, and `alone_s` is
+/// what it took, within a thousandth of `seconds`.
 ///
 /// # Errors
 /// A program that makes no progress in that time.
@@ -102,7 +103,9 @@ pub fn measure_alone(
         seed,
     };
     let first = alone.measure_endless()?;
-    if instance.threads > 1 && alone.threads().is_some_and(|t| t.serial_share > 0.0) {
+    let has_phases = instance.program.phases.len() > 1;
+    let in_small = |t: &ThreadsSpec| t.serial_share > 0.0 || t.divide_work && has_phases;
+    if instance.threads > 1 && alone.threads().is_some_and(in_small) {
         return alone.measure_to_end(first.instructions);
     }
     Ok(first)

@@ -80,6 +80,7 @@ impl Sequence {
             title: format!("one after the other: {}", titles.join(", ")),
             suite: "composed".to_owned(),
             sources: self.sources(),
+            page_faults_per_minstr: None,
             phases: chosen().flat_map(SequencePart::phases).collect(),
             burstiness: self.parts.first().and_then(|part| part.program.burstiness),
             threads: None,

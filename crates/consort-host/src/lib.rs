@@ -2,7 +2,8 @@
 //!
 //! - [`probe`] measures which PUs share what.
 //! - [`mapping`] runs commands under thread mappings.
-//! - [`training`] runs kernels alone and in pairs, for interference models.
+//! - [`training`] runs kernels alone and in pairs, for interference models, and
+//!   [`command_training`] does so with commands.
 //! - [`bench`](mod@bench) measures what the daemon and being managed cost.
 //!
 //! A worker is a thread pinned to a PU, or a child process: the program itself, started again with
@@ -13,6 +14,7 @@
 //! caller passes functions that show progress.
 
 pub mod bench;
+pub mod command_training;
 mod crew;
 pub mod mapping;
 pub mod probe;

@@ -129,6 +129,7 @@ impl MappingSession {
             commands,
             times,
             show_output: self.show_output,
+            pus: Vec::new(),
         };
         let spec: PolicySpec = match mapping {
             OS => "none".parse()?,

@@ -12,7 +12,7 @@ use crate::crew::kernels::{
 };
 use crate::crew::{TRAIN, write_line};
 use anyhow::{Result, bail};
-use consort_core::{Machine, Observation, PuId, Tier, stack_source};
+use consort_core::{Machine, Observation, PuId, ThreadObservation, Tier, stack_source};
 use consort_experiment::train::TrainingRow;
 use consort_kernels::KernelSetup;
 use consort_kernels::caches::CacheSizes;
@@ -74,8 +74,7 @@ impl KernelPlan {
     /// All pairs by number of program, those of a program with itself included.
     #[must_use]
     pub fn pairs(&self) -> Vec<[usize; 2]> {
-        let n = self.programs.len();
-        (0..n).flat_map(|a| (a..n).map(move |b| [a, b])).collect()
+        pairs(self.programs.len())
     }
 
     /// Time of all slices: each member alone in turn, then both.
@@ -83,6 +82,11 @@ impl KernelPlan {
         let slices = 3 * self.rounds * self.pairs().len() as u64;
         Duration::from_millis(slices * self.slice_ms)
     }
+}
+
+/// All pairs of so many programs by number, those of a program with itself included.
+pub(crate) fn pairs(n: usize) -> Vec<[usize; 2]> {
+    (0..n).flat_map(|a| (a..n).map(move |b| [a, b])).collect()
 }
 
 /// Carries out a plan in a worker process and writes a [`KernelRun`] per thread to stdout.
@@ -156,7 +160,7 @@ fn run_pair(
 struct KernelObservation {
     run: KernelRun,
     /// Shares by component, in the order of the source; empty if the thread was never sampled.
-    stack: Vec<(String, f64)>,
+    stack: NamedStack,
 }
 
 /// Results of training runs.
@@ -186,7 +190,7 @@ pub fn train(
     let mut stacks = StackSums::default();
     while let Some(observation) = machine.observe()? {
         progress((observation.time_ns / 1_000_000_000) as usize, total);
-        stacks.add(&observation);
+        stacks.add(&observation, |thread| Some(thread.id.tid));
     }
     let outcome = machine.finish();
     if outcome.exit_code != 0 {
@@ -197,35 +201,59 @@ pub fn train(
     }
     let mut observations = Vec::new();
     for run in results.read::<KernelRun>()? {
-        let mut stack = stacks.by_tid.remove(&run.tid).unwrap_or_default();
-        let total: f64 = stack.iter().map(|(_, sum)| sum).sum();
-        for (_, sum) in &mut stack {
-            *sum /= total.max(1.0);
-        }
-        observations.push(KernelObservation { run, stack });
+        let stack = stacks.by_key.remove(&run.tid).unwrap_or_default();
+        observations.push(KernelObservation {
+            stack: shares(stack),
+            run,
+        });
     }
-    let stack_source = stack_source(stacks.tier.unwrap_or(Tier::Proc));
     Ok(TrainingRuns {
         rows: training_rows(&observations, components),
-        stack_source,
+        stack_source: stack_source(stacks.tier.unwrap_or(Tier::Proc)),
     })
 }
 
-/// Stacks over the life of each thread, weighted by its activity.
+/// Components of a stack by name, in the order of the source.
+pub(crate) type NamedStack = Vec<(String, f64)>;
+
+/// Divides a stack by its sum.
+pub(crate) fn shares(mut stack: NamedStack) -> NamedStack {
+    let total: f64 = stack.iter().map(|(_, sum)| sum).sum();
+    for (_, sum) in &mut stack {
+        *sum /= total.max(1.0);
+    }
+    stack
+}
+
+/// Returns the shares of these components; `None` if one is missing or nothing was sampled.
+pub(crate) fn shares_of(stack: &NamedStack, components: &[String]) -> Option<Vec<f64>> {
+    let mut shares = Vec::with_capacity(components.len());
+    for name in components {
+        shares.push(stack.iter().find(|(n, _)| n == name)?.1);
+    }
+    (shares.iter().sum::<f64>() > 0.0).then_some(shares)
+}
+
+/// Stacks of groups of threads over their lives, weighted by their activity.
 #[derive(Default)]
-struct StackSums {
-    by_tid: BTreeMap<u32, Vec<(String, f64)>>,
-    tier: Option<Tier>,
+pub(crate) struct StackSums {
+    pub(crate) by_key: BTreeMap<u32, NamedStack>,
+    pub(crate) tier: Option<Tier>,
 }
 
 impl StackSums {
-    fn add(&mut self, observation: &Observation) {
+    /// Adds the threads of an observation, each to the group that `key` has for it, if any.
+    pub(crate) fn add(
+        &mut self,
+        observation: &Observation,
+        key: impl Fn(&ThreadObservation) -> Option<u32>,
+    ) {
         for thread in observation.threads.iter().chain(&observation.exited) {
-            let Some((stack, tier)) = &thread.sample.stack else {
+            let (Some((stack, tier)), Some(key)) = (&thread.sample.stack, key(thread)) else {
                 continue;
             };
             self.tier = self.tier.max(Some(*tier));
-            let sums = self.by_tid.entry(thread.id.tid).or_default();
+            let sums = self.by_key.entry(key).or_default();
             let weight = thread.sample.cpu_time_ns();
             for (i, component) in stack.components().iter().enumerate() {
                 if sums.len() == i {
@@ -243,15 +271,6 @@ impl KernelObservation {
         let run = &self.run;
         let worked = run.units > 0 && run.cpu_ns > 0;
         worked.then(|| run.units as f64 / run.cpu_ns as f64)
-    }
-
-    /// The stack in the order of the components; `None` if the thread was never sampled.
-    fn shares(&self, components: &[String]) -> Option<Vec<f64>> {
-        let mut shares = Vec::with_capacity(components.len());
-        for name in components {
-            shares.push(self.stack.iter().find(|(n, _)| n == name)?.1);
-        }
-        (shares.iter().sum::<f64>() > 0.0).then_some(shares)
     }
 }
 
@@ -276,13 +295,13 @@ fn training_row(
     };
     let (own, other) = (alone(slot)?, alone(1 - slot)?);
     let slowdown = own.speed()? / member.speed()?;
-    let measured = member.shares(components)?;
+    let measured = shares_of(&member.stack, components)?;
     Some(TrainingRow {
         co_run: pair as u64,
         program: member.run.program.clone(),
         co_runners: vec![member.run.co_runner.clone()],
-        own: own.shares(components)?,
-        others: other.shares(components)?,
+        own: shares_of(&own.stack, components)?,
+        others: shares_of(&other.stack, components)?,
         // On the scale of the same work alone, so that the sum is the slowdown.
         together: measured.iter().map(|share| share * slowdown).collect(),
         measured,

@@ -183,19 +183,110 @@ fn bad_input_is_one_line_and_writes_nothing() {
     check(&["--ways", "4"], &["pairs"]);
 }
 
-#[test]
-fn kernels_on_two_pus_of_this_machine_give_a_model() {
+/// The reason why nothing can be trained on PUs 0 and 1 here; `None` if it can.
+fn missing_for_live_training() -> Option<&'static str> {
     let host = json(&run(consort().args(["machine", "--format", "json"])));
     let pus = host["pus"].as_u64().unwrap();
     if pus < 2 || host["allowed_pus"] != format!("0-{}", pus - 1) {
-        return common::skipped("this needs PUs 0 and 1");
+        return Some("this needs PUs 0 and 1");
     }
     let offers = |tier: &Value| {
         let signals = tier["signals"].as_array().unwrap();
         tier["available"] == true && signals.iter().any(|s| s == "cycle-stack")
     };
-    if !host["tiers"].as_array().unwrap().iter().any(offers) {
-        return common::skipped("no tier tells cycle stacks here");
+    let has_stacks = host["tiers"].as_array().unwrap().iter().any(offers);
+    (!has_stacks).then_some("no tier tells cycle stacks here")
+}
+
+#[test]
+fn commands_on_two_pus_give_rows_and_a_model() {
+    if let Some(reason) = missing_for_live_training() {
+        return common::skipped(reason);
+    }
+    let folder = folder();
+    let (data, rows) = (folder.path().join("data"), folder.path().join("rows.csv"));
+    std::fs::write(&data, vec![b'x'; 20_000_000]).unwrap();
+    let loops = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
+    let read = |program: &str| format!("{program} {}", data.display());
+    let commands = [
+        format!("sh -c '{loops}'"),
+        read("sha256sum"),
+        read("md5sum"),
+        read("cksum"),
+        read("wc -l -w"),
+    ];
+    let mut training = consort();
+    training.args([
+        "train",
+        "--as-siblings",
+        "0,1",
+        "--quick",
+        "--format",
+        "json",
+    ]);
+    training.arg("--save-rows").arg(&rows);
+    for command in &commands {
+        training.arg("--command").arg(command);
+    }
+    let output = run(&mut training);
+    if output.status.code() == Some(2) {
+        // Which rows there are depends on how busy the host is; refusing them is right.
+        return common::skipped(&stderr(&output));
+    }
+    let document = json(&output);
+    let source = document["source"].as_str().unwrap();
+    assert!(source.contains("5 commands in 15 pairs"), "{source}");
+    assert!(source.contains("once alone and together"), "{source}");
+    let count = document["levels"][0]["rows"].as_u64().unwrap();
+    assert!((5..=30).contains(&count), "{count}");
+    let text = std::fs::read_to_string(&rows).unwrap();
+    assert!(text.starts_with("program,corunner,slowdown,"), "{text}");
+    assert_eq!(text.lines().count() as u64, count + 1);
+    for line in text.lines().skip(1) {
+        let slowdown: f64 = line.split(',').nth(2).unwrap().parse().unwrap();
+        assert!(slowdown > 0.0 && slowdown.is_finite(), "{line}");
+    }
+    // The model of the rows is that of the runs.
+    let again = run(consort()
+        .args(["train", "--format", "json", "--rows"])
+        .arg(&rows));
+    assert!(again.status.success(), "{}", stderr(&again));
+    let (one, other) = (&document["levels"][0], &json(&again)["levels"][0]);
+    let error = |level: &Value| level["forward_error"]["mean_abs"].as_f64().unwrap();
+    assert!((error(one) - error(other)).abs() < 1e-6, "{one} {other}");
+}
+
+#[test]
+fn commands_that_cannot_be_measured_are_refused() {
+    let five = |last: &'static str| {
+        let mut args = vec!["train", "--as-siblings", "0,1"];
+        for command in ["true", "sh -c 'true'", "true a", "true b", last] {
+            args.extend(["--command", command]);
+        }
+        args
+    };
+    check_refused(
+        &five("no-such-program-here"),
+        &["no program no-such-program-here"],
+    );
+    check_refused(&["train", "--command", "true"], &["too few", "at least 5"]);
+    check_refused(
+        &["train", "-m", "power8", "--command", "true"],
+        &["--command is for the live machine"],
+    );
+    if let Some(reason) = missing_for_live_training() {
+        return common::skipped(reason);
+    }
+    let output = run(consort().args(five("sh -c 'exit 3'")));
+    let text = stderr(&output);
+    assert!(!output.status.success(), "{text}");
+    assert!(text.contains("sh#2 ended with exit code 3"), "{text}");
+}
+
+#[test]
+fn kernels_on_two_pus_of_this_machine_give_a_model() {
+    if let Some(reason) = missing_for_live_training() {
+        return common::skipped(reason);
     }
     let output = run(consort().args([
         "train",

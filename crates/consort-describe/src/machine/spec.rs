@@ -507,6 +507,9 @@ pub struct OsCosts {
     /// Calling the kernel to wake another thread, per thread woken, cycles.
     #[serde(default)]
     pub wake_cycles: f64,
+    /// Handling a page fault that needs no input, cycles.
+    #[serde(default)]
+    pub fault_cycles: f64,
     /// True where locks and barriers tell who holds them and who waits, as instrumented libraries do;
     /// policies see them only then.
     #[serde(default)]

@@ -34,6 +34,9 @@ pub struct ProgramSpec {
     pub suite: String,
     /// Sources by the key with which comments behind the numbers cite them.
     pub sources: BTreeMap<String, String>,
+    /// Page faults per 10^6 instructions, evenly over the run: first uses of pages; none without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_faults_per_minstr: Option<f64>,
     /// Phases in order; after the last comes the first.
     #[serde(rename = "phase")]
     pub phases: Vec<PhaseSpec>,
@@ -56,7 +59,8 @@ pub struct ProgramSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseSpec {
-    /// Length, 10^9 instructions of one thread.
+    /// Length, 10^9 instructions: of all threads together if they divide the program's work, else of
+    /// each.
     pub length_ginstr: f64,
     /// Shares of instruction classes; they sum to 1.
     pub mix: MixSpec,
@@ -340,6 +344,10 @@ pub struct BarrierSpec {
     pub spacing_minstr: f64,
     /// Standard deviation of a thread's work between two barriers, relative to its mean.
     pub imbalance: f64,
+    /// Share of the variance of a thread's work that is the same at all barriers of a run, 0 to 1: a
+    /// thread with more work than its siblings is then late again and again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persistence: Option<f64>,
     /// Threads with which the spacing is what it is. Where the program divides its work, as many
     /// barriers are then spread over each thread's part with other numbers of threads; without this
     /// key the spacing is the same with any number.

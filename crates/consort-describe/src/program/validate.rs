@@ -34,6 +34,11 @@ pub fn validate(spec: &ProgramSpec, problems: &mut Problems) {
         format!("is '{name}'; expected letters, digits, '-', '.' and '_'"),
     );
     at.require(!spec.suite.is_empty(), "suite", "is empty; expected a name");
+    at.check_optional(
+        "page_faults_per_minstr",
+        spec.page_faults_per_minstr,
+        (0.0, 1e5),
+    );
     let message = "is missing; expected at least one [[phase]]";
     at.require(!spec.phases.is_empty(), "phase", message);
     for (i, phase) in spec.phases.iter().enumerate() {
@@ -248,6 +253,7 @@ fn check_threads(threads: &ThreadsSpec, mut at: KeyScope<'_>) {
         at.require(barrier.at_threads != Some(0), "at_threads", message);
         at.check_range("spacing_minstr", barrier.spacing_minstr, (1e-3, 1e9));
         at.check_range("imbalance", barrier.imbalance, (0.0, 2.0));
+        at.check_optional("persistence", barrier.persistence, SHARE);
     }
     if let Some(lock) = &threads.lock {
         let mut at = at.child("lock");
@@ -374,6 +380,11 @@ page_spread = 0.1
                 "spacing_minstr = 1.0",
                 "spacing_minstr = 0.0",
                 "threads.barrier.spacing_minstr",
+            ),
+            (
+                "imbalance = 0.1",
+                "imbalance = 0.1, persistence = 1.5",
+                "threads.barrier.persistence",
             ),
             (
                 "imbalance = 0.1",

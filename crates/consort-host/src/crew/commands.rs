@@ -5,7 +5,9 @@
 
 use super::write_line;
 use anyhow::{Context, Result};
+use consort_core::PuId;
 use nix::errno::Errno;
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
@@ -28,6 +30,9 @@ pub(crate) struct CommandPlan {
     pub(crate) times: u32,
     /// True if the commands' output goes to stderr.
     pub(crate) show_output: bool,
+    /// PU of each command and of all that it starts; empty if they run anywhere.
+    #[serde(default)]
+    pub(crate) pus: Vec<PuId>,
 }
 
 /// A command that was run once.
@@ -118,9 +123,21 @@ impl CommandRunner {
         } else {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
-        // SAFETY: the hook makes one system call, which is async-signal-safe, and allocates nothing.
+        let mut mask = CpuSet::new();
+        let pu = self.plan.pus.get(program);
+        if let Some(pu) = pu {
+            mask.set(pu.0 as usize)
+                .with_context(|| format!("cannot run on PU {pu}"))?;
+        }
+        let is_pinned = pu.is_some();
+        // SAFETY: the hook makes system calls, which are async-signal-safe, and allocates nothing.
         unsafe {
-            command.pre_exec(|| Ok(set_pdeathsig(Signal::SIGKILL)?));
+            command.pre_exec(move || {
+                if is_pinned {
+                    sched_setaffinity(Pid::from_raw(0), &mask)?;
+                }
+                Ok(set_pdeathsig(Signal::SIGKILL)?)
+            });
         }
         let child = command
             .spawn()

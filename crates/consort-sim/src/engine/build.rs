@@ -12,7 +12,7 @@ use super::observer::EnergyMeter;
 use super::programs::{ProgramState, ProgramTable};
 use super::rates::RateSolver;
 use super::simulated_program::{EngineError, SimulatedProgram, SimulationSettings};
-use super::steps::{ProgramSteps, RunProperties, stage_index};
+use super::steps::{ProgramSteps, RunProperties, stage_index, whole_passes};
 use super::sync::CallCosts;
 use super::thread::{QueueState, SimulatedThread, ThreadClock, ThreadStatus};
 use super::thread_caches::ThreadCaches;
@@ -71,6 +71,8 @@ impl Engine {
             hz: cores.map(|c| c.frequency_ghz * 1e9).fold(1.0, f64::max),
         };
         let steps = ProgramSteps::new(spec, run);
+        let phase_instr = whole_passes(run) * run.pass_instr / run.instructions.max(1.0);
+        let divides = count > 1 && spec.is_some_and(|threads| threads.divide_work);
         for rank in 0..count {
             let thread = self.thread(instance, seed, rank, steps.progress, all);
             self.threads.push(thread);
@@ -81,6 +83,8 @@ impl Engine {
             steps,
             draw: RandomStream::new(seed, Purpose::Barrier, number, 0),
             work: Vec::new(),
+            position: (divides && cycle.len > 1).then_some(0.0),
+            phase_instr,
             arrived: 0,
             waited: WaitTime::default(),
             locks: locks(&self.threads[first].work.locks),
@@ -132,12 +136,17 @@ impl Engine {
                 cycle,
                 phase: cycle.first,
                 phase_left: self.phases.entries[cycle.first].instructions,
+                pace: 1.0,
                 step_left: 0.0,
                 again: false,
                 burst,
                 io: Io::new(spec.io, draw(Purpose::Io)),
                 locks: LockAcquisitions::new(lock(instance), draw(Purpose::Lock)),
-                returns: KernelReturns::new(self.calls.wait_cycles()),
+                returns: KernelReturns::new(self.calls.wait_cycles(), 0.0),
+                faults: KernelReturns::new(
+                    self.chip.spec().os.fault_cycles,
+                    spec.page_faults_per_minstr.unwrap_or(0.0) / 1e6,
+                ),
             },
             demand: self.demand(instance, text, cycle.first, factor),
             queue: QueueState {

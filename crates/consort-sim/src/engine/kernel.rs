@@ -6,7 +6,7 @@ use super::logical::LogicalMap;
 use super::pu::PuState;
 use super::relearn::relearn;
 use super::simulated_program::{EngineError, SimulationSettings};
-use super::thread::{SimulatedThread, ThreadStatus};
+use super::thread::{SimulatedThread, TIMER_PS, ThreadStatus};
 use crate::chip::Chip;
 use crate::os::{self, OsModel, OsTopology, OsView, PlacementReason};
 
@@ -54,6 +54,12 @@ impl SimulatedKernel {
 
     pub(crate) fn len(&self) -> usize {
         self.pus.len()
+    }
+
+    /// First timer interrupt of a PU, ps: those of all PUs are spread over half a period (Linux,
+    /// kernel/time/tick-sched.c, `skew_tick`).
+    pub(crate) fn first_tick(&self, pu: usize) -> u64 {
+        TIMER_PS + TIMER_PS / 2 / self.pus.len() as u64 * pu as u64
     }
 
     pub(crate) fn physical_pu(&self, pu: usize) -> usize {

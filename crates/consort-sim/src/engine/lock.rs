@@ -139,11 +139,11 @@ pub(crate) fn returns_per_instr(demand: &Demand, queue: LockQueue, spin_s: f64) 
     }
 }
 
-/// One thread's returns from the kernel: whole ones at a mean rate.
+/// One thread's returns from the kernel for one reason: whole ones at a mean rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KernelReturns {
-    /// Cost of a wait with the call that ends it, cycles.
-    wait_cycles: f64,
+    /// Cycles in the kernel for each.
+    cycles: f64,
     /// Returns per instruction.
     rate: f64,
     /// Part of the next return that had passed at the anchor, 0 to 1.
@@ -151,16 +151,17 @@ pub(crate) struct KernelReturns {
 }
 
 impl KernelReturns {
-    pub(crate) fn new(wait_cycles: f64) -> Self {
+    pub(crate) fn new(cycles: f64, rate: f64) -> Self {
         Self {
-            wait_cycles,
-            ..Self::default()
+            cycles,
+            rate,
+            begun: 0.0,
         }
     }
 
     /// Cycles per instruction in the kernel.
     pub(crate) fn kernel_cycles(&self) -> f64 {
-        self.rate * self.wait_cycles
+        self.rate * self.cycles
     }
 
     /// Whole returns between two numbers of instructions since the anchor; the same whatever

@@ -284,14 +284,23 @@ impl Engine {
     }
 
     fn enter_next_phase(&mut self, t: usize) {
-        let thread = &mut self.threads[t];
+        let thread = &self.threads[t];
         let cycle = thread.work.cycle;
         let next = cycle.first + (thread.work.phase - cycle.first + 1) % cycle.len;
-        let entry = &self.phases.entries[next];
-        thread.work.phase_left = entry.instructions;
-        if next != thread.work.phase {
-            thread.work.phase = next;
-            thread.demand.phase.clone_from(&entry.phase);
+        let left = self.phases.entries[next].instructions;
+        self.enter_phase(t, next, left / thread.work.pace);
+    }
+
+    /// Puts a thread in a phase that ends after so many of its instructions.
+    fn enter_phase(&mut self, t: usize, phase: usize, left: f64) {
+        let thread = &mut self.threads[t];
+        thread.work.phase_left = left;
+        if phase != thread.work.phase {
+            thread.work.phase = phase;
+            thread
+                .demand
+                .phase
+                .clone_from(&self.phases.entries[phase].phase);
             self.calendar.void_rates();
         }
     }

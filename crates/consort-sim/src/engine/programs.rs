@@ -105,6 +105,11 @@ pub(crate) struct ProgramState {
     pub(crate) draw: RandomStream,
     /// Instructions of each thread in this step.
     pub(crate) work: Vec<f64>,
+    /// Instructions of its phases up to the next step; `None` if each thread passes through the
+    /// phases by itself.
+    pub(crate) position: Option<f64>,
+    /// Instructions of its phases that pass with one of all its threads.
+    pub(crate) phase_instr: f64,
     /// Threads that have done their part of this step.
     pub(crate) arrived: usize,
     /// Time that they have waited for the others.

@@ -111,6 +111,7 @@ impl Engine {
         let thread = &mut self.threads[t];
         thread.status = ThreadStatus::Running;
         thread.clock.hz = hz;
+        thread.clock.first_tick = self.kernel.first_tick(pu);
         if !thread.caches.has_home {
             thread.caches.has_home = true;
             thread.demand.home_node = self.chip.memory_node(place.node);

@@ -4,10 +4,14 @@
 //! done their part: serial sections, stretches between barriers, the end. One thread alone has
 //! one step.
 //!
-//! - Every pass through the phases begins with its serial section, done by the first thread.
+//! - A run is a whole number of passes through the phases, at least one: a run that is shorter than
+//!   the program is the whole program in small. Every pass begins with its serial section, done by
+//!   the first thread.
 //! - Between two barriers each thread does its part times 1 + s·n, n standard normal and s the
 //!   imbalance; the parts are then scaled so that together they are the program's share of that
-//!   stretch: imbalance shifts work among threads and makes none.
+//!   stretch: imbalance shifts work among threads and makes none. With a persistence p, n is
+//!   √p·a + √(1 − p)·b, a drawn once for a thread and run, b at each barrier, so that n's variance
+//!   stays 1.
 //! - Barriers closer than [`CLOSEST_S`] are taken together, k to a step. Within a step threads
 //!   advance on their own; what they lose at the k inner barriers is the expected maximum of the
 //!   n threads' parts: they make progress for the share 1 / (1 + s·E_n) of the time and spin for
@@ -44,6 +48,10 @@ pub(crate) struct ProgramSteps {
     parallel_instr: f64,
     per_pass: u64,
     imbalance: f64,
+    /// Weights of what is drawn once per run and of what is drawn at each barrier.
+    weights: [f64; 2],
+    /// What is drawn once per run, for each thread.
+    lasting: Vec<f64>,
     /// Share of its time on a PU in which a thread makes progress.
     pub(crate) progress: f64,
     pass: u64,
@@ -83,6 +91,8 @@ impl ProgramSteps {
             parallel_instr: run.instructions.max(1.0) * run.threads as f64,
             per_pass: 1,
             imbalance: 0.0,
+            weights: [0.0, 1.0],
+            lasting: vec![0.0; run.threads],
             progress: 1.0,
             pass: 0,
             begun: 0,
@@ -94,8 +104,7 @@ impl ProgramSteps {
         let serial = run.instructions * spec.serial_share;
         let rest = run.instructions.max(1.0) - serial;
         let parallel = if spec.divide_work { rest } else { rest * n };
-        let whole = libm::round(parallel / n / run.pass_instr).max(1.0);
-        let passes = if serial > 0.0 { whole } else { 1.0 };
+        let passes = if serial > 0.0 { whole_passes(run) } else { 1.0 };
         let mut steps = Self {
             parts: parts(&spec.stages, run.threads),
             malleable: spec.divide_work && spec.stages.is_empty(),
@@ -123,6 +132,8 @@ impl ProgramSteps {
             self.progress = self.progress_of_team();
         } else {
             self.imbalance = barrier.imbalance;
+            let persistence = barrier.persistence.unwrap_or(0.0);
+            self.weights = [persistence.sqrt(), (1.0 - persistence).sqrt()];
         }
     }
 
@@ -176,6 +187,9 @@ impl ProgramSteps {
             self.pass = 0;
             return false;
         }
+        if self.begun == 0 && self.pass == 0 && self.weights[0] > 0.0 {
+            self.lasting.fill_with(|| draw.normal());
+        }
         work.clear();
         work.resize(self.threads, 0.0);
         if self.begun < serial_steps {
@@ -190,9 +204,11 @@ impl ProgramSteps {
     fn draw_parallel_work(&self, draw: &mut RandomStream, work: &mut [f64]) {
         let total = self.parallel_instr / self.per_pass as f64;
         let mut sum = 0.0;
-        for (work, part) in work.iter_mut().zip(&self.parts) {
+        let [lasts, passes] = self.weights;
+        for ((work, part), lasting) in work.iter_mut().zip(&self.parts).zip(&self.lasting) {
             let factor = if self.imbalance > 0.0 {
-                (1.0 + self.imbalance * draw.normal()).max(LEAST_PART)
+                let deviation = lasts * lasting + passes * draw.normal();
+                (1.0 + self.imbalance * deviation).max(LEAST_PART)
             } else {
                 1.0
             };
@@ -201,6 +217,11 @@ impl ProgramSteps {
         }
         work.iter_mut().for_each(|w| *w *= total / sum);
     }
+}
+
+/// Passes through the phases in a run.
+pub(crate) fn whole_passes(run: RunProperties) -> f64 {
+    libm::round(run.instructions / run.pass_instr).max(1.0)
 }
 
 /// Returns the spacing of barriers with so many threads, as a multiple of the described one.
@@ -299,8 +320,8 @@ mod tests {
     #[test]
     fn first_thread_runs_serial_section_each_pass() {
         let (sum, n, _) = whole("serial_share = 0.2", 4);
-        // 8e9 parallel instructions of 4 threads are two passes through a phase of 1e9.
-        assert_eq!(n, 4);
+        // Ten passes through a phase of 1e9 instructions of all threads.
+        assert_eq!(n, 20);
         assert!((sum[0] - 4e9).abs() < 1.0 && (sum[1] - 2e9).abs() < 1.0);
     }
 
@@ -323,6 +344,30 @@ mod tests {
         }
         let each = format!("divide_work = false\n{text}");
         assert_eq!(whole(&each, 2).1, whole(&each, 16).1);
+    }
+
+    #[test]
+    fn persistent_imbalance_repeats_at_every_barrier() {
+        let spread = |persistence: f64| {
+            let (sum, n, _) = whole(
+                &format!(
+                    "barrier = {{ spacing_minstr = 10.0, imbalance = 0.1, \
+                     persistence = {persistence:?} }}"
+                ),
+                4,
+            );
+            assert_eq!(n, 250);
+            let mean = sum.iter().sum::<f64>() / 4.0;
+            assert!((mean / 2.5e9 - 1.0).abs() < 1e-9);
+            let square: f64 = sum
+                .iter()
+                .map(|s| (s / mean - 1.0) * (s / mean - 1.0))
+                .sum();
+            (square / 3.0).sqrt()
+        };
+        // What is drawn anew 250 times evens out to 0.1/√250; what is drawn once does not.
+        assert!((0.002..0.014).contains(&spread(0.0)), "{}", spread(0.0));
+        assert!((0.03..0.2).contains(&spread(1.0)), "{}", spread(1.0));
     }
 
     #[test]

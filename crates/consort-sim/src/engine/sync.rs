@@ -115,6 +115,7 @@ impl Engine {
                 continue;
             }
             program.complete(&self.threads, self.calendar.now());
+            program.position = program.position.map(|_| 0.0);
             if self.programs.runs_once() {
                 for t in self.programs[p].members.clone() {
                     self.sleep(t, ThreadStatus::Finished);
@@ -126,16 +127,43 @@ impl Engine {
             self.calendar.set_done(self.programs.are_done());
         }
         let mut woken = 0;
+        let (position, passed) = self.pass_step(p);
         for (rank, t) in self.programs[p].members.clone().enumerate() {
             let work = self.programs[p].work[rank];
             self.threads[t].work.step_left = work;
             if work > 0.0 {
+                if let Some(position) = position {
+                    self.join_program(t, position, passed / work);
+                }
                 woken += usize::from(self.release(t));
             } else {
                 self.stand_by(p, t);
             }
         }
         woken
+    }
+
+    /// Moves a program's position to the end of its step. Returns the position at the beginning,
+    /// and the instructions of its phases that pass.
+    fn pass_step(&mut self, p: usize) -> (Option<f64>, f64) {
+        let program = &mut self.programs[p];
+        let passed = program.phase_instr * program.work.iter().sum::<f64>();
+        let begin = program.position;
+        if let Some(position) = &mut program.position {
+            let cycle = self.threads[program.members.start].work.cycle;
+            *position = (*position + passed) % self.phases.pass_instr(cycle);
+        }
+        (begin, passed)
+    }
+
+    /// Puts a thread where its program is in its phases. All threads pass through them together,
+    /// whatever the part of each, and the first one through those of its serial sections.
+    fn join_program(&mut self, t: usize, position: f64, pace: f64) {
+        let thread = &mut self.threads[t];
+        thread.halt(self.calendar.now());
+        thread.work.pace = pace;
+        let (phase, left) = self.phases.phase_at(thread.work.cycle, position);
+        self.enter_phase(t, phase, left / pace);
     }
 
     /// Lets a thread without work in this step wait.
@@ -344,7 +372,13 @@ impl Engine {
     }
 
     fn assign_work(&mut self, p: usize, t: usize, work: f64) {
-        let had = std::mem::replace(&mut self.threads[t].work.step_left, work) > 0.0;
+        let thread = &mut self.threads[t].work;
+        let before = std::mem::replace(&mut thread.step_left, work);
+        let had = before > 0.0;
+        // It still passes through the phases of the rest of its step.
+        if had && work > 0.0 && self.programs[p].position.is_some() {
+            thread.set_pace(thread.pace * before / work);
+        }
         match (had, work > 0.0) {
             (false, true) => {
                 self.programs[p].arrived -= 1;

@@ -10,9 +10,8 @@ use crate::contention::{Demand, ThreadRates};
 use consort_core::{PuSet, ThreadId};
 use std::sync::Arc;
 
-/// Time between two timer interrupts, which come to all PUs at once, ps: HZ=250, the kernel's
-/// default (kernel/Kconfig.hz).
-const TIMER_PS: u64 = 4 * PS_PER_MS;
+/// Time between two timer interrupts of a PU, ps: HZ=250, the kernel's default (kernel/Kconfig.hz).
+pub(crate) const TIMER_PS: u64 = 4 * PS_PER_MS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ThreadStatus {
@@ -76,6 +75,8 @@ pub(crate) struct QueueState {
 pub(crate) struct ThreadClock {
     /// Clock of the PU that it is on, Hz.
     pub(crate) hz: f64,
+    /// First timer interrupt of that PU, ps.
+    pub(crate) first_tick: u64,
     /// Share of its time on a PU in which it makes progress.
     pub(crate) progress: f64,
     /// Instant at which it reaches the next point of its work, ps.
@@ -99,6 +100,7 @@ impl ThreadClock {
     pub(crate) fn new(progress: f64) -> Self {
         Self {
             hz: 0.0,
+            first_tick: TIMER_PS,
             progress,
             deadline: NEVER,
             anchor: 0,
@@ -108,6 +110,11 @@ impl ThreadClock {
             kernel_until: None,
             relearn_s: 0.0,
         }
+    }
+
+    /// Timer interrupts of its PU before an instant.
+    fn ticks_before(&self, instant: u64) -> u64 {
+        (instant + TIMER_PS - 1).saturating_sub(self.first_tick) / TIMER_PS
     }
 
     /// Keeps what is left of the debt at an instant for the next turn.
@@ -221,7 +228,7 @@ impl SimulatedThread {
     /// Instructions per second of time on the PU.
     fn ips(&self) -> f64 {
         let clock = &self.clock;
-        let more = self.caches.warming.cycles() + self.work.returns.kernel_cycles();
+        let more = self.caches.warming.cycles() + self.work.kernel_cycles();
         if more > 0.0 {
             return clock.progress / (1.0 / self.rates.ips + more / clock.hz);
         }
@@ -229,10 +236,10 @@ impl SimulatedThread {
         self.rates.ips * clock.progress
     }
 
-    /// Share of its working time that passes in the kernel for locks whose acquisitions are no
-    /// events, 0 to 1.
+    /// Share of its working time that passes in the kernel for page faults and for locks whose
+    /// acquisitions are no events, 0 to 1.
     pub(crate) fn kernel_share(&self) -> f64 {
-        match self.work.returns.kernel_cycles() {
+        match self.work.kernel_cycles() {
             cycles if cycles > 0.0 => self.ips() * cycles / self.clock.hz,
             _ => 0.0,
         }
@@ -300,7 +307,7 @@ impl SimulatedThread {
         counts.energy_j += s * self.static_w;
         // A tick at the beginning of the span belongs to it, one at its end to the next.
         if is_user {
-            counts.user_returns += (next - 1) / TIMER_PS - now.saturating_sub(1) / TIMER_PS;
+            counts.user_returns += self.clock.ticks_before(next) - self.clock.ticks_before(now);
         }
         match self.pu_use(now) {
             PuUse::Kernel => self.counters.recent.add_kernel_time(s),
@@ -321,10 +328,11 @@ impl SimulatedThread {
         };
         let done = passed - self.clock.passed;
         let waits = self.work.returns.between(self.clock.passed, passed);
+        let faults = self.work.faults.between(self.clock.passed, passed);
         let counts = &mut self.counters.recent;
         // A sleeper is woken by a sibling's call, and among equal threads each makes as many calls.
         counts.futex_returns += 2 * waits;
-        counts.user_returns += 2 * waits;
+        counts.user_returns += 2 * waits + faults;
         self.clock.passed = passed;
         let mix = self.demand.phase.spec.mix;
         counts.execute(done, &mix, &self.rates);
@@ -333,7 +341,7 @@ impl SimulatedThread {
             self.caches.warming.count(done, counts);
         }
         counts.spin_s += s * (1.0 - self.clock.progress);
-        let kernel_cycles = self.work.returns.kernel_cycles();
+        let kernel_cycles = self.work.kernel_cycles();
         if kernel_cycles > 0.0 {
             counts.add_kernel_time(done * kernel_cycles / self.clock.hz);
         }

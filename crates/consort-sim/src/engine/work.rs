@@ -53,6 +53,20 @@ impl PhaseTable {
         let entries = &self.entries[cycle.first..cycle.first + cycle.len];
         entries.iter().map(|e| e.instructions).sum()
     }
+
+    /// Returns the phase that so many instructions of a pass, less than all, lead to, and what is
+    /// left of it.
+    pub(crate) fn phase_at(&self, cycle: PhaseCycle, mut passed: f64) -> (usize, f64) {
+        let last = cycle.first + cycle.len - 1;
+        for phase in cycle.first..last {
+            let length = self.entries[phase].instructions;
+            if passed < length {
+                return (phase, length - passed);
+            }
+            passed -= length;
+        }
+        (last, self.entries[last].instructions - passed)
+    }
 }
 
 fn entry(spec: &PhaseSpec, mix: Option<MixSpec>) -> PhaseEntry {
@@ -74,6 +88,9 @@ pub(crate) struct ThreadWork {
     /// Index into the table of phases.
     pub(crate) phase: usize,
     pub(crate) phase_left: f64,
+    /// Instructions of its phases that pass while it executes one: those of all threads that share
+    /// the work meanwhile.
+    pub(crate) pace: f64,
     pub(crate) step_left: f64,
     /// True if it has done its part of the run and repeats it while it waits for its siblings.
     pub(crate) again: bool,
@@ -83,6 +100,8 @@ pub(crate) struct ThreadWork {
     pub(crate) locks: LockAcquisitions,
     /// Returns from sleeping for locks that are no events.
     pub(crate) returns: KernelReturns,
+    /// Returns from page faults.
+    pub(crate) faults: KernelReturns,
 }
 
 impl ThreadWork {
@@ -94,6 +113,11 @@ impl ThreadWork {
             .min(self.locks.left)
     }
 
+    pub(crate) fn set_pace(&mut self, pace: f64) {
+        self.phase_left *= self.pace / pace;
+        self.pace = pace;
+    }
+
     pub(crate) fn note_instructions(&mut self, passed: f64) {
         self.phase_left -= passed;
         self.step_left -= passed;
@@ -101,6 +125,12 @@ impl ThreadWork {
         self.io.left -= passed;
         self.locks.left -= passed;
         self.returns.rebase(passed);
+        self.faults.rebase(passed);
+    }
+
+    /// Cycles per instruction in the kernel that are no events.
+    pub(crate) fn kernel_cycles(&self) -> f64 {
+        self.returns.kernel_cycles() + self.faults.kernel_cycles()
     }
 }
 
@@ -118,5 +148,6 @@ mod tests {
         assert_eq!(first, again);
         assert_ne!(first, stage);
         assert_eq!(phases.pass_instr(first), 1e9);
+        assert_eq!(phases.phase_at(first, 0.25e9), (first.first, 0.75e9));
     }
 }

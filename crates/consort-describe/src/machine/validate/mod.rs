@@ -65,6 +65,7 @@ pub fn validate(spec: &MachineSpec, problems: &mut Problems) {
     at.check_range("os.switch_cycles", os.switch_cycles, (0.0, 10_000_000.0));
     at.check_range("os.call_cycles", os.call_cycles, (0.0, 1_000_000.0));
     at.check_range("os.wake_cycles", os.wake_cycles, (0.0, 1_000_000.0));
+    at.check_range("os.fault_cycles", os.fault_cycles, (0.0, 1_000_000.0));
     check_pmu(&spec.pmu, at.child("pmu"));
 }
 

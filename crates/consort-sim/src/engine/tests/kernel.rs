@@ -1,10 +1,15 @@
 //! Kernel mode and the returns from it.
 
 use super::super::counts::ThreadCounts;
-use super::super::testing::{engine, instances, program, program_with};
+use super::super::testing::{
+    PlainEnergy, chip, engine, instances, program, program_with, settings,
+};
 use super::super::{Engine, RunMode, SimulatedProgram};
+use crate::chip::Chip;
 use crate::engine::calendar::PS_PER_MS as MS;
+use crate::program::ProgramSpec;
 use consort_core::PuId;
+use std::sync::Arc;
 
 fn run(work: &[SimulatedProgram], until_ms: u64) -> Engine {
     let mut e = engine("pinned", RunMode::Once, work, 1);
@@ -35,6 +40,49 @@ fn ticks_return_to_user_mode_every_four_milliseconds() {
     assert_eq!(totals(&e)[0].user_returns, 5);
     e.run_until(21 * MS);
     assert_eq!(totals(&e)[0].user_returns, 6);
+}
+
+#[test]
+fn ticks_of_other_pus_come_later() {
+    // Eight PUs spread their ticks over 2 ms: the last one's first is at 4 + 7/8·2 ms.
+    let late = |until_us: u64| {
+        let mut e = engine(
+            "pinned",
+            RunMode::Once,
+            &instances(&program(), 1, 1, 9.0),
+            1,
+        );
+        e.restrict(0, [PuId(7)].into_iter().collect());
+        e.enforce_masks();
+        e.run_until(until_us * MS / 1000);
+        totals(&e)[0].user_returns
+    };
+    assert_eq!((late(4_500), late(5_700), late(5_800)), (1, 1, 2));
+}
+
+#[test]
+fn page_faults_return_to_user_mode_and_take_kernel_time() {
+    let spec = |faults: &str| ProgramSpec {
+        page_faults_per_minstr: faults.parse().ok(),
+        ..program()
+    };
+    let count = |faults: &str| {
+        let mut machine = chip(1).spec().clone();
+        machine.os.fault_cycles = 4000.0;
+        let machine = Arc::new(Chip::new(&machine, None).unwrap());
+        let work = instances(&spec(faults), 1, 1, 0.01);
+        let settings = settings("pinned", RunMode::Once, 1);
+        let mut e = Engine::new(machine, &work, &settings, Box::new(PlainEnergy)).unwrap();
+        e.run_until(10_000 * MS);
+        assert!(e.is_done());
+        totals(&e)[0]
+    };
+    let (none, some) = (count(""), count("20.0"));
+    // 20 faults of 2 µs in each of 10 million instructions; at this speed no tick more.
+    assert_eq!(some.user_returns - none.user_returns, 200);
+    let more_s = some.kernel_s - none.kernel_s;
+    assert!((more_s / 400e-6 - 1.0).abs() < 1e-9, "{more_s}");
+    assert!(((some.on_pu_s - none.on_pu_s) / 400e-6 - 1.0).abs() < 1e-6);
 }
 
 #[test]

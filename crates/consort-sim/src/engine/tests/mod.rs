@@ -10,6 +10,7 @@ mod calls;
 mod company;
 mod kernel;
 mod locks;
+mod phases;
 mod restarts;
 
 const MS: u64 = 1_000_000_000;

@@ -98,7 +98,7 @@ fn run_all(session: &MappingSession) -> Result<(Vec<MappingRun>, Vec<Vec<Mapping
 
 /// Splits each command into words, as a shell would without its other expansions, and checks that
 /// its program can be executed.
-fn parse_commands(texts: &[String]) -> Result<Vec<Vec<String>>> {
+pub(in crate::commands) fn parse_commands(texts: &[String]) -> Result<Vec<Vec<String>>> {
     let mut commands = Vec::new();
     for text in texts {
         let words = shell_words::split(text)
@@ -126,7 +126,7 @@ fn parse_commands(texts: &[String]) -> Result<Vec<Vec<String>>> {
 }
 
 /// Returns a short name for each command: its program's, with a number if several have the same.
-fn command_names(commands: &[Vec<String>]) -> Vec<String> {
+pub(in crate::commands) fn command_names(commands: &[Vec<String>]) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     for words in commands {
         let path = words.first().map(Path::new);

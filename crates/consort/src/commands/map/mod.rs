@@ -1,6 +1,6 @@
 //! `consort map`: a workload under thread mappings, and the resource that decides between them.
 
-mod live;
+pub(in crate::commands) mod live;
 mod simulated;
 
 use crate::commands::reproduce::grid;

@@ -2,13 +2,15 @@
 
 use super::{TrainArgs, TrainingData, check_folds};
 use crate::commands::manage::{detect_host, enact_config};
+use crate::commands::map::live::{command_names, parse_commands};
 use crate::failure::bad_input;
 use crate::progress;
 use anyhow::Result;
 use consort_core::{PuId, Signal, hint};
 use consort_experiment::train::TrainingSet;
 use consort_host::LiveHost;
-use consort_host::training::{KernelPlan, PROGRAMS, train};
+use consort_host::command_training::CommandTraining;
+use consort_host::training::{KernelPlan, PROGRAMS, TrainingRuns, train};
 use consort_linux::live::Host;
 use std::time::Duration;
 
@@ -17,8 +19,15 @@ const FULL: Duration = Duration::from_millis(500);
 
 const QUICK: Duration = Duration::from_millis(200);
 
+/// Number of times that each command runs alone, and each pair together.
+const ROUNDS: u32 = 3;
+
 pub(super) fn train_live(args: &TrainArgs) -> Result<TrainingData> {
-    let programs = programs(&args.programs())?;
+    let commands = parse_commands(&args.command)?;
+    let programs = match commands.len() {
+        0 => programs(&args.programs())?,
+        _ => command_names(&commands),
+    };
     check_folds(programs.len(), args.folds)?;
     if let Some(ways) = args.ways.iter().find(|&&ways| ways != 2) {
         return Err(bad_input(format!(
@@ -33,26 +42,20 @@ pub(super) fn train_live(args: &TrainArgs) -> Result<TrainingData> {
             "no tier of this machine gives cycle stacks; see consort machine",
         ));
     }
-    let time = args
-        .seconds
-        .unwrap_or(if args.quick { QUICK } else { FULL });
-    let plan = KernelPlan::new(programs, pus, time);
     let components: Vec<String> = offers.stack().iter().map(ToString::to_string).collect();
+    let machine = offers.machine().to_owned();
     let live = LiveHost {
         host,
         enact: enact_config(false),
     };
-    let meter = progress::start_meter("seconds of training");
-    let runs = train(live, &plan, &components, &|done, total| {
-        meter.set_done(done, total);
-    });
-    meter.finish();
-    let runs = runs?;
-    let machine = offers.machine().to_owned();
+    let (runs, what, more) = match commands.is_empty() {
+        true => run_kernels(args, live, programs, pus, &components)?,
+        false => run_commands(args, live, (commands, programs), pus, &components)?,
+    };
     Ok(TrainingData {
         machine: machine.clone(),
-        source: source(args, &plan, runs.stack_source),
-        notes: notes(args, &plan, runs.rows.len()),
+        source: source(args, pus, &what, runs.stack_source),
+        notes: notes(args, pus, runs.rows.len(), &what, more),
         sets: vec![TrainingSet {
             machine,
             ways: 2,
@@ -61,6 +64,79 @@ pub(super) fn train_live(args: &TrainArgs) -> Result<TrainingData> {
             rows: runs.rows,
         }],
     })
+}
+
+/// What was run, for people.
+struct TrainingWork {
+    /// Programs, for example `10 kernels`.
+    programs: String,
+    /// Number of pairs.
+    pairs: usize,
+    /// Length of the runs.
+    length: String,
+}
+
+/// Results, what was run, and the way to get more rows if some are missing.
+type LiveRuns = (TrainingRuns, TrainingWork, &'static str);
+
+fn run_kernels(
+    args: &TrainArgs,
+    live: LiveHost,
+    programs: Vec<String>,
+    pus: [PuId; 2],
+    components: &[String],
+) -> Result<LiveRuns> {
+    let time = args
+        .seconds
+        .unwrap_or(if args.quick { QUICK } else { FULL });
+    let plan = KernelPlan::new(programs, pus, time);
+    let meter = progress::start_meter("seconds of training");
+    let runs = train(live, &plan, components, &|done, total| {
+        meter.set_done(done, total);
+    });
+    meter.finish();
+    let work = TrainingWork {
+        programs: format!("{} kernels", plan.programs.len()),
+        pairs: plan.pairs().len(),
+        length: format!(
+            "{} ms alone and together in slices of {} ms",
+            plan.rounds * plan.slice_ms,
+            plan.slice_ms
+        ),
+    };
+    Ok((runs?, work, "a longer time, --seconds, gives more"))
+}
+
+fn run_commands(
+    args: &TrainArgs,
+    live: LiveHost,
+    (commands, names): (Vec<Vec<String>>, Vec<String>),
+    pus: [PuId; 2],
+    components: &[String],
+) -> Result<LiveRuns> {
+    let training = CommandTraining {
+        live,
+        commands,
+        names,
+        pus,
+        rounds: if args.quick { 1 } else { ROUNDS },
+    };
+    let programs = training.commands.len();
+    let meter = progress::start_meter("runs of training");
+    let runs = training.train(components, &|done, total| meter.set_done(done, total));
+    meter.finish();
+    let work = TrainingWork {
+        programs: format!("{programs} commands"),
+        pairs: training.launches() - programs,
+        length: format!(
+            "{} alone and together, each to its end",
+            match training.rounds {
+                1 => "once".to_owned(),
+                rounds => format!("{rounds} times"),
+            }
+        ),
+    };
+    Ok((runs?, work, "commands that run for longer give more"))
 }
 
 fn programs(named: &[&str]) -> Result<Vec<String>> {
@@ -116,26 +192,26 @@ fn siblings(named: &[u32], host: &Host) -> Result<[PuId; 2]> {
     }
 }
 
-fn source(args: &TrainArgs, plan: &KernelPlan, tier: &str) -> String {
-    let [a, b] = plan.pus;
+fn source(args: &TrainArgs, [a, b]: [PuId; 2], work: &TrainingWork, tier: &str) -> String {
     let shared = match args.as_siblings.is_empty() {
         true => format!("PUs {a} and {b} of one core"),
         false => format!("PUs {a} and {b} treated as if they shared a core"),
     };
     format!(
-        "consort train, live: {} kernels in {} pairs on {shared}, {} ms alone and together in \
-         slices of {} ms, stacks {tier}",
-        plan.programs.len(),
-        plan.pairs().len(),
-        plan.rounds * plan.slice_ms,
-        plan.slice_ms,
+        "consort train, live: {} in {} pairs on {shared}, {}, stacks {tier}",
+        work.programs, work.pairs, work.length
     )
 }
 
-fn notes(args: &TrainArgs, plan: &KernelPlan, rows: usize) -> Vec<String> {
-    let all = 2 * plan.pairs().len();
+fn notes(
+    args: &TrainArgs,
+    [a, b]: [PuId; 2],
+    rows: usize,
+    work: &TrainingWork,
+    more: &str,
+) -> Vec<String> {
+    let all = 2 * work.pairs;
     let missing = all - rows;
-    let [a, b] = plan.pus;
     let pretended = (!args.as_siblings.is_empty()).then(|| {
         format!(
             "PUs {a} and {b} were treated as if they shared a core; the model holds for the units that \
@@ -145,7 +221,7 @@ fn notes(args: &TrainArgs, plan: &KernelPlan, rows: usize) -> Vec<String> {
     let missing = (missing > 0).then(|| {
         format!(
             "{missing} of {all} rows are missing, because one of their threads did nothing or was \
-             never sampled; a longer time, --seconds, gives more"
+             never sampled; {more}"
         )
     });
     pretended.into_iter().chain(missing).collect()

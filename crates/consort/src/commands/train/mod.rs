@@ -35,6 +35,13 @@ pub(crate) struct TrainArgs {
     /// the live machine; quotes let a path contain a comma
     #[arg(short, long, value_name = "PROGRAMS", add = values::program_list())]
     programs: Vec<String>,
+    /// Train on a command, run alone and next to every other one and to itself, on the live machine;
+    /// once for each, for example --command 'xz -k big' --command 'gzip -kf big'
+    #[arg(short, long, value_name = "CMD", conflicts_with_all = ["programs", "rows", "seconds"], add = values::command())]
+    pub(crate) command: Vec<String>,
+    /// Write the measured pairs to FILE.csv, which --rows reads
+    #[arg(long, value_name = "FILE", conflicts_with = "rows")]
+    save_rows: Option<PathBuf>,
     /// Train on the measured pairs of FILE, a CSV file, instead of runs: columns program, corunner,
     /// slowdown (time next to the co-runner over time alone), and one per component of the
     /// program's time alone; optionally also together.COMPONENT, of its time next to the co-runner
@@ -60,7 +67,7 @@ pub(crate) struct TrainArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Vec<PathBuf>,
     /// Replace FILE if it exists
-    #[arg(long, requires = "out")]
+    #[arg(long)]
     pub(crate) force: bool,
     /// Make fewer and shorter runs
     #[arg(long)]
@@ -101,11 +108,18 @@ pub(crate) fn execute(args: &TrainArgs) -> Result<ExitCode> {
     let table = TableOutput::begin_from_out(&args.out)?;
     let file = own_output(&args.out).map(|path| OutFile::create("model", path, args.force));
     let file = file.transpose()?;
+    let saved = { args.save_rows.as_deref() }
+        .map(|path| OutFile::create("rows", path, args.force))
+        .transpose()?;
     let data = match (&args.rows, args.machine.as_str()) {
         (Some(rows), _) => rows::train_on_rows(args, rows)?,
         (None, LIVE) => live::train_live(args)?,
         (None, _) => simulated::train_simulated(args)?,
     };
+    // Before the fit, which may fail: the rows took most of the time.
+    if let Some(file) = saved {
+        file.write(&rows::rows_to_csv(&data.sets)?)?;
+    }
     let outcome = TrainedModel::fit_model(&data, args)?;
     if let Some(file) = file {
         file.write(&outcome.model.to_toml())?;

@@ -248,6 +248,33 @@ fn training_set(
     Ok((set, notes))
 }
 
+/// The pairs of training sets as [`training_set`] reads them.
+pub(super) fn rows_to_csv(sets: &[TrainingSet]) -> Result<String> {
+    let is_pair = |set: &&TrainingSet| set.ways == 2;
+    let Some(set) = sets.iter().find(is_pair) else {
+        return Err(bad_input(
+            "--save-rows: rows are of pairs, and there are none; use --ways 2",
+        ));
+    };
+    let together = set
+        .components
+        .iter()
+        .map(|name| format!("{TOGETHER}{name}"));
+    let columns = ROW_COLUMNS.map(str::to_owned).into_iter();
+    let columns = columns
+        .chain(set.components.iter().cloned())
+        .chain(together);
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(columns)?;
+    for row in &set.rows {
+        let numbers = { row.own.iter().copied() }.chain(row.measured.iter().copied());
+        let numbers = std::iter::once(row.slowdown()).chain(numbers);
+        let names = [row.program.clone(), row.co_runners.concat()].into_iter();
+        writer.write_record(names.chain(numbers.map(|number| number.to_string())))?;
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
 /// Gives the two rows of a pair, one by each member, the same number: the inverse model takes the
 /// stacks of a core together. Rows without a counterpart keep their own.
 fn number_co_runs(set: &mut TrainingSet) {
@@ -333,6 +360,22 @@ mod tests {
         );
         assert_eq!(one.rows[0].slowdown(), 1.5);
         assert_eq!(one.rows[0].co_run, one.rows[1].co_run);
+    }
+
+    #[test]
+    fn written_rows_are_read_as_they_were() {
+        let rows = "program,corunner,slowdown,base,memory,together.base,together.memory\n\
+                    a,b,2.0,0.5,0.5,0.25,0.75\n\"b,c\",a,1.25,1,0,0.5,0.5\n\
+                    b,a,1.5,1,0,0.5,0.5\na,\"b,c\",1.5,0.5,0.5,0.5,0.5\n";
+        let first = set(rows, None).unwrap();
+        let text = rows_to_csv(std::slice::from_ref(&first)).unwrap();
+        assert_eq!(set(&text, None).unwrap(), first);
+        assert!(
+            rows_to_csv(&[])
+                .unwrap_err()
+                .to_string()
+                .contains("--ways 2")
+        );
     }
 
     #[test]

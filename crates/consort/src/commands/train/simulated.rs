@@ -31,6 +31,11 @@ pub(super) fn train_simulated(args: &TrainArgs) -> Result<TrainingData> {
             "--as-siblings is for the live machine; descriptions name the units that simulated cores share",
         ));
     }
+    if !args.command.is_empty() {
+        return Err(bad_input(
+            "--command is for the live machine; name described programs with --programs",
+        ));
+    }
     let training = training(args)?;
     check_folds(training.programs.len(), args.folds)?;
     let collected = args
