@@ -14,15 +14,18 @@ impl Engine {
             return;
         }
         let pu = self.kernel.choose(&self.threads, t, why);
-        self.put(t, pu);
+        let now = self.calendar.now();
+        self.kernel.put(&mut self.threads, t, (pu, why), now);
         if why == PlacementReason::Wake {
-            let now = self.calendar.now();
-            self.kernel.preempt(&mut self.threads, t, pu, now);
+            self.kernel.preempt(&self.threads, t, pu, now);
         }
     }
 
-    pub(crate) fn put(&mut self, t: usize, pu: usize) {
-        self.kernel.put(&mut self.threads[t], t, pu);
+    /// Queues a thread that could run already.
+    fn requeue(&mut self, t: usize, pu: usize) {
+        let now = self.calendar.now();
+        let moved = (pu, PlacementReason::Moved);
+        self.kernel.put(&mut self.threads, t, moved, now);
     }
 
     /// Takes a thread off its PU or out of its queue; the caller sets its status.
@@ -61,7 +64,7 @@ impl Engine {
         }
         if self.threads[t].is_runnable() {
             self.take_off(t);
-            self.put(t, pu);
+            self.requeue(t, pu);
         }
     }
 
@@ -131,7 +134,7 @@ impl Engine {
             };
             if !self.sleep_at_once(t) {
                 self.take_off(t);
-                self.put(t, pu);
+                self.requeue(t, pu);
             }
         }
     }
