@@ -126,10 +126,6 @@ impl SimulatedKernel {
             .choose_pu(&view(&self.shape, &self.pus, threads), t, why)
     }
 
-    pub(crate) fn urgent_move(&mut self, threads: &[SimulatedThread]) -> Option<(usize, usize)> {
-        self.os.urgent_move(&view(&self.shape, &self.pus, threads))
-    }
-
     pub(crate) fn pull_thread(&mut self, threads: &[SimulatedThread], pu: usize) -> Option<usize> {
         self.os
             .pull_thread(&view(&self.shape, &self.pus, threads), pu)

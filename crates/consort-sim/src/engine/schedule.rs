@@ -71,7 +71,6 @@ impl Engine {
     /// Gives every free PU its next thread: from its own queue first, then from the queues of
     /// others.
     pub(crate) fn fill_free_pus(&mut self) {
-        self.make_urgent_moves();
         for pu in 0..self.kernel.len() {
             self.dispatch_next(pu);
         }
@@ -85,16 +84,6 @@ impl Engine {
                 }
                 self.dispatch_next(pu);
             }
-        }
-    }
-
-    fn make_urgent_moves(&mut self) {
-        // Bounded, so that a model that never stops cannot hang the run.
-        for _ in 0..self.threads.len() {
-            let Some((t, pu)) = self.kernel.urgent_move(&self.threads) else {
-                return;
-            };
-            self.move_thread(t, pu);
         }
     }
 
