@@ -100,6 +100,9 @@ const VALUES: &[(&str, RunValue)] = &[
         100.0 * (o.tally.work_ps + o.tally.spin_ps + o.tally.refill_ps) as f64
     }),
     ("kernel_100_ps", |o| 100.0 * o.tally.kernel_ps as f64),
+    ("on_pu_ps", |o| {
+        o.tally.thread_ps() * (1.0 - o.tally.off_percent() / 100.0)
+    }),
     ("off_100_ps", |o| {
         o.tally.off_percent() * o.tally.thread_ps()
     }),

@@ -1,6 +1,6 @@
 //! The operating system: its model, and the queues of PUs that only it changes.
 
-use super::calendar::{NEVER, PS_PER_MS, after};
+use super::calendar::{NEVER, PS_PER_MS, after, to_signed};
 use super::draw::{Purpose, RandomStream};
 use super::logical::LogicalMap;
 use super::pu::PuState;
@@ -132,10 +132,6 @@ impl SimulatedKernel {
             .choose_pu(&view(&self.shape, &self.pus, threads), t, why)
     }
 
-    pub(crate) fn urgent_move(&mut self, threads: &[SimulatedThread]) -> Option<(usize, usize)> {
-        self.os.urgent_move(&view(&self.shape, &self.pus, threads))
-    }
-
     pub(crate) fn pull_thread(&mut self, threads: &[SimulatedThread], pu: usize) -> Option<usize> {
         self.os
             .pull_thread(&view(&self.shape, &self.pus, threads), pu)
@@ -161,12 +157,27 @@ impl SimulatedKernel {
         deal.into_iter().filter(moved).collect()
     }
 
-    pub(crate) fn put(&mut self, thread: &mut SimulatedThread, t: usize, pu: usize) {
-        let from = thread.queue.pu.filter(|&from| from != pu);
-        if thread.queue.pu != Some(pu) {
-            let old = from.map_or(0, |from| self.pus[from].least_ps);
-            thread.queue.vruntime_ps += self.pus[pu].least_ps - old;
+    pub(crate) fn put(
+        &mut self,
+        threads: &mut [SimulatedThread],
+        t: usize,
+        (pu, why): (usize, PlacementReason),
+        now: u64,
+    ) {
+        let from = threads[t].queue.pu.filter(|&from| from != pu);
+        for at in from.into_iter().chain([pu]) {
+            self.pus[at].note_least(threads, now);
         }
+        let thread = &mut threads[t];
+        let least = self.pus[pu].least_ps;
+        if let Some(from) = from {
+            thread.queue.vruntime_ps += least - self.pus[from].least_ps;
+        }
+        let bonus = match why {
+            PlacementReason::Start => 0,
+            PlacementReason::Wake | PlacementReason::Moved => to_signed(self.slice_ps),
+        };
+        thread.queue.vruntime_ps = thread.queue.vruntime_ps.max(least - bonus);
         thread.counters.recent.migrations += u64::from(from.is_some());
         thread.queue.pu = Some(pu);
         thread.status = ThreadStatus::Ready;
@@ -175,13 +186,7 @@ impl SimulatedKernel {
     }
 
     /// Lets a woken thread preempt the current one if fairness requires it.
-    pub(crate) fn preempt(
-        &mut self,
-        threads: &mut [SimulatedThread],
-        t: usize,
-        pu: usize,
-        now: u64,
-    ) {
+    pub(crate) fn preempt(&mut self, threads: &[SimulatedThread], t: usize, pu: usize, now: u64) {
         self.pus[pu].preempt(threads, t, (now, self.slice_ps));
     }
 

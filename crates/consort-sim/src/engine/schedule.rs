@@ -14,15 +14,18 @@ impl Engine {
             return;
         }
         let pu = self.kernel.choose(&self.threads, t, why);
-        self.put(t, pu);
+        let now = self.calendar.now();
+        self.kernel.put(&mut self.threads, t, (pu, why), now);
         if why == PlacementReason::Wake {
-            let now = self.calendar.now();
-            self.kernel.preempt(&mut self.threads, t, pu, now);
+            self.kernel.preempt(&self.threads, t, pu, now);
         }
     }
 
-    pub(crate) fn put(&mut self, t: usize, pu: usize) {
-        self.kernel.put(&mut self.threads[t], t, pu);
+    /// Queues a thread that could run already.
+    fn requeue(&mut self, t: usize, pu: usize) {
+        let now = self.calendar.now();
+        let moved = (pu, PlacementReason::Moved);
+        self.kernel.put(&mut self.threads, t, moved, now);
     }
 
     /// Takes a thread off its PU or out of its queue; the caller sets its status.
@@ -61,14 +64,13 @@ impl Engine {
         }
         if self.threads[t].is_runnable() {
             self.take_off(t);
-            self.put(t, pu);
+            self.requeue(t, pu);
         }
     }
 
     /// Gives every free PU its next thread: from its own queue first, then from the queues of
     /// others.
     pub(crate) fn fill_free_pus(&mut self) {
-        self.make_urgent_moves();
         for pu in 0..self.kernel.len() {
             self.dispatch_next(pu);
         }
@@ -82,16 +84,6 @@ impl Engine {
                 }
                 self.dispatch_next(pu);
             }
-        }
-    }
-
-    fn make_urgent_moves(&mut self) {
-        // Bounded, so that a model that never stops cannot hang the run.
-        for _ in 0..self.threads.len() {
-            let Some((t, pu)) = self.kernel.urgent_move(&self.threads) else {
-                return;
-            };
-            self.move_thread(t, pu);
         }
     }
 
@@ -132,7 +124,7 @@ impl Engine {
             };
             if !self.sleep_at_once(t) {
                 self.take_off(t);
-                self.put(t, pu);
+                self.requeue(t, pu);
             }
         }
     }

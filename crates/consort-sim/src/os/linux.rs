@@ -79,8 +79,9 @@ impl Linux {
             })?;
             let waiting = to.iter().find_map(|&pu| view.last_queued_for(source, pu));
             let interval = interval_ms(view, domain, idlest_group);
+            let key = (number, idlest_group);
             let insists = |attempts: &mut Attempts| {
-                attempts.count_attempt((number, domain), idlest_group, interval, ms)
+                attempts.count_attempt(key, domain.nice_tries, interval, ms)
             };
             if waiting.is_some() || insists(&mut self.attempts) {
                 let may = |t: &usize| to.iter().any(|&pu| view.allows(*t, pu));
@@ -97,7 +98,7 @@ impl Linux {
         let domain = &view.shape.domains[number];
         let attempts = &self.attempts;
         let due = (0..domain.groups.len()).filter(|&g| {
-            ms.is_multiple_of(interval_ms(view, domain, g)) && !attempts.has_tried(number, g, ms)
+            ms.is_multiple_of(interval_ms(view, domain, g)) && !attempts.has_tried((number, g), ms)
         });
         least_by_score(&mut self.draw, due, |g| density(view, &domain.groups[g]))
     }
@@ -186,8 +187,8 @@ struct AttemptRun {
 
 impl Attempts {
     /// True if a group has tried at this moment.
-    pub(crate) fn has_tried(&self, domain: usize, group: usize, ms: u64) -> bool {
-        let run = self.0.get(&(domain, group));
+    pub(crate) fn has_tried(&self, key: (usize, usize), ms: u64) -> bool {
+        let run = self.0.get(&key);
         run.is_some_and(|run| run.last_ms == Some(ms))
     }
 
@@ -195,16 +196,16 @@ impl Attempts {
     /// the thread moves.
     pub(crate) fn count_attempt(
         &mut self,
-        (number, domain): (usize, &SchedulingDomain),
-        group: usize,
+        key: (usize, usize),
+        nice_tries: u32,
         interval_ms: u64,
         ms: u64,
     ) -> bool {
-        let run = self.0.entry((number, group)).or_default();
+        let run = self.0.entry(key).or_default();
         let in_a_row = run.last_ms.is_some_and(|last| last + interval_ms == ms);
         run.failed = if in_a_row { run.failed + 1 } else { 1 };
         run.last_ms = Some(ms);
-        let moves = run.failed > domain.nice_tries + BORNE;
+        let moves = run.failed > nice_tries + BORNE;
         if moves {
             run.failed = 0;
         }
@@ -217,13 +218,8 @@ mod tests {
     use super::*;
 
     fn moves(at_ms: &[u64]) -> Vec<bool> {
-        let domain = SchedulingDomain {
-            groups: vec![vec![0, 1], vec![2, 3]],
-            weight: 4,
-            nice_tries: 1,
-        };
         let mut attempts = Attempts::default();
-        let mut try_at = |&ms: &u64| attempts.count_attempt((0, &domain), 1, 4, ms);
+        let mut try_at = |&ms: &u64| attempts.count_attempt((0, 1), 1, 4, ms);
         at_ms.iter().map(&mut try_at).collect()
     }
 

@@ -1,19 +1,25 @@
 //! `linux-acmp`: threads are dealt to cores in turn at the start and kept there; a large core that
-//! would idle helps the others.
+//! idles for long helps the others.
 //!
 //! Source: Markovic, "Hardware Thread Scheduling Algorithms for Single-ISA Asymmetric CMPs" (PhD
-//! thesis, UPC 2015), the Linux that its policies are set against.
+//! thesis, UPC 2015), section 5.2.3, the Linux that its policies are set against. Threads are pinned
+//! there and rarely reassigned, and no thread comes to the large core "at every scheduling quantum
+//! until threads pinned to the large core are all stalled or finished".
 //!
 //! - The n-th thread goes to the n-th core, in turn, and wakes up there; threads of a core share it
 //!   by time.
-//! - A large core takes a thread from elsewhere only while all of its own are stalled or finished:
-//!   one that waits on the most crowded small core, or runs on it where none waits. It goes back as
-//!   soon as one of the large core's own can run.
+//! - A large core looks for work elsewhere only at the end of a scheduling quantum at which all of
+//!   its own threads are stalled or finished. It takes a thread that waits on the most crowded small
+//!   core; one that runs, only after as many attempts as a kernel's balancer bears, see
+//!   [`Attempts`].
+//! - That thread goes back at the first end of a quantum at which one of the large core's own can
+//!   run.
 //!
 //! Large are the cores of the largest capacity; where all are alike, as logical cores are, none is.
 
+use super::linux::Attempts;
 use super::os_view::least_by_score;
-use super::{OsInfo, OsModel, OsView, PlacementReason};
+use super::{OsInfo, OsModel, OsTopology, OsView, PlacementReason};
 use crate::engine::draw::RandomStream;
 use core::cmp::Reverse;
 
@@ -25,9 +31,13 @@ pub(crate) const INFO: OsInfo = OsInfo {
             draw,
             next: 0,
             homes: Vec::new(),
+            attempts: Attempts::default(),
         })
     },
 };
+
+/// Scheduling quantum of the thesis's operating system, ms.
+const QUANTUM_MS: u64 = 4;
 
 struct LinuxAcmp {
     draw: RandomStream,
@@ -35,6 +45,8 @@ struct LinuxAcmp {
     next: usize,
     /// By thread, the PU that it was dealt to.
     homes: Vec<Option<usize>>,
+    /// Those of idle large cores, by PU.
+    attempts: Attempts,
 }
 
 /// PUs in the order in which they are dealt: one of each core, then the next of each.
@@ -73,24 +85,32 @@ impl LinuxAcmp {
         there().find_map(back)
     }
 
-    /// A thread of a small core for a large one that would idle.
+    /// A thread of a small core for a large one that idles at the end of a quantum.
     fn thread_for_large(
         &mut self,
         view: &OsView<'_>,
         large: usize,
         is_small: impl Fn(usize) -> bool,
+        ms: u64,
     ) -> Option<usize> {
         if view.load(large) > 0 {
             return None;
         }
         let works = |&t: &usize| view.threads[t].is_running() && view.allows(t, large);
-        let of = |pu: usize| {
-            let running = || view.pus[pu].current.filter(works);
-            view.first_queued_for(pu, large).or_else(running)
-        };
+        let waiting = |pu: usize| view.first_queued_for(pu, large);
+        let of = |pu: usize| waiting(pu).or_else(|| view.pus[pu].current.filter(works));
         let sources = (0..view.shape.len()).filter(|&pu| is_small(pu) && of(pu).is_some());
         let source = least_by_score(&mut self.draw, sources, |pu| Reverse(view.load(pu)))?;
-        of(source)
+        let mut domains = view.shape.domains.iter();
+        let nice_tries = domains
+            .find(|d| d.groups.iter().any(|g| g.contains(&large)))?
+            .nice_tries;
+        let takes = waiting(source).is_some()
+            || !self.attempts.has_tried((0, large), ms)
+                && self
+                    .attempts
+                    .count_attempt((0, large), nice_tries, QUANTUM_MS, ms);
+        of(source).filter(|_| takes)
     }
 }
 
@@ -109,17 +129,18 @@ impl OsModel for LinuxAcmp {
         pu
     }
 
-    fn urgent_move(&mut self, view: &OsView<'_>) -> Option<(usize, usize)> {
+    fn next_balance_ms(&self, _: &OsTopology, ms: u64) -> u64 {
+        (ms / QUANTUM_MS + 1) * QUANTUM_MS
+    }
+
+    fn balance_move(&mut self, view: &OsView<'_>, ms: u64) -> Option<(usize, usize)> {
         let capacity = &view.shape.capacity;
         let most = capacity.iter().copied().max()?;
         let is_small = |pu: usize| capacity[pu] < most;
-        if !(0..capacity.len()).any(is_small) {
-            return None;
-        }
         let mut large = (0..capacity.len()).filter(|&pu| !is_small(pu));
         large.find_map(|pu| {
             let guest = self.guest(view, pu);
-            guest.or_else(|| Some((self.thread_for_large(view, pu, is_small)?, pu)))
+            guest.or_else(|| Some((self.thread_for_large(view, pu, is_small, ms)?, pu)))
         })
     }
 }

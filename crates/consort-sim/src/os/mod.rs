@@ -46,12 +46,6 @@ pub(crate) trait OsModel {
         None
     }
 
-    /// One move that does not wait for a tick, whenever PUs look for their next threads; called
-    /// again until there is none.
-    fn urgent_move(&mut self, _view: &OsView<'_>) -> Option<(usize, usize)> {
-        None
-    }
-
     /// The next moment after this one to even out load, ms from the start of the run.
     fn next_balance_ms(&self, _shape: &OsTopology, ms: u64) -> u64 {
         next_tick_ms(ms)

@@ -244,28 +244,31 @@ fn asymmetric(work: &[crate::engine::SimulatedProgram], logical_cores: bool) -> 
     Engine::new(chip, work, &settings, Box::new(PlainEnergy)).unwrap()
 }
 
-/// A thread that sleeps often and long, and one that begins after it and never does.
+/// A thread that sleeps for long and runs for more than a quantum in between, and one that begins
+/// after it and never sleeps.
 fn sleeper_and_worker() -> Vec<crate::engine::SimulatedProgram> {
-    let sleeper = program_with("[io]\nper_ginstr = 200.0\nblocked_us = 20000.0");
+    let sleeper = program_with("[io]\nper_ginstr = 20.0\nblocked_us = 20000.0");
     let mut work = instances(&sleeper, 1, 1, 9.0);
     work.extend(instances(&program(), 1, 1, 9.0));
     work[1].start_ms = 0.5;
     work
 }
 
-/// Of so many steps of 0.1 ms, those that end with the sleeper awake and asleep, and with the worker
-/// on the large core in either.
-fn watched(e: &mut Engine, steps: u64) -> [[u64; 2]; 2] {
-    let mut seen = [[0; 2]; 2];
-    for step in 10..steps {
-        e.run_until(step * MS / 10);
-        e.fill_free_pus();
-        let asleep = !e.threads()[0].is_runnable();
-        let helped = e.threads()[1].queue.pu == Some(0);
-        seen[usize::from(asleep)][0] += 1;
-        seen[usize::from(asleep)][1] += u64::from(helped);
-    }
-    seen
+/// For every step of 0.1 ms until an instant, ms, the PU of the worker, and how long the sleeper
+/// has slept, ms.
+fn watched(e: &mut Engine, ms: u64) -> Vec<(Option<usize>, f64)> {
+    let mut asleep_ms = 0.0;
+    let step = |tenth: u64| {
+        e.run_until(tenth * MS / 10);
+        let [sleeper, worker] = [&e.threads()[0], &e.threads()[1]];
+        asleep_ms = if sleeper.is_runnable() {
+            0.0
+        } else {
+            asleep_ms + 0.1
+        };
+        (worker.queue.pu, asleep_ms)
+    };
+    (10..=10 * ms).map(step).collect()
 }
 
 #[test]
@@ -280,17 +283,46 @@ fn acmp_deals_in_turn_and_keeps_threads_there() {
 }
 
 #[test]
-fn acmp_s_large_core_takes_a_thread_only_while_all_of_its_own_are_stalled() {
-    let mut e = asymmetric(&sleeper_and_worker(), false);
-    let [[awake, with_own], [asleep, helped]] = watched(&mut e, 5000);
-    assert!(awake > 50 && asleep > 50, "{awake} {asleep}");
-    assert_eq!((with_own, helped), (0, asleep));
+fn acmp_s_large_core_takes_a_running_thread_at_the_fourth_idle_quantum() {
+    let seen = watched(&mut asymmetric(&sleeper_and_worker(), false), 500);
+    let mut helped = 0;
+    for (at, pair) in seen.windows(2).enumerate() {
+        let [(before, asleep_ms), (after, _)] = pair else {
+            unreachable!()
+        };
+        if before != after {
+            // Steps begin at 1 ms.
+            assert_eq!((at + 10) % 40, 39, "a move between the ends of quanta");
+        }
+        if before != after && *after == Some(0) {
+            helped += 1;
+            // Three quanta after the first attempt, which may come as soon as it sleeps.
+            assert!(*asleep_ms > 11.9, "{asleep_ms}");
+        }
+    }
+    assert!(helped > 5, "{helped}");
 }
 
 #[test]
-fn acmp_takes_nobody_where_all_cores_are_alike() {
-    let mut e = asymmetric(&sleeper_and_worker(), true);
-    let [[_, with_own], [asleep, helped]] = watched(&mut e, 5000);
-    assert!(asleep > 50);
-    assert_eq!((with_own, helped), (0, 0));
+fn acmp_s_large_core_leaves_running_threads_at_short_waits() {
+    let spec = program_with(
+        "[threads]\ndefault = 4\nmax = 4\nspin_us = 5.0\n\
+         barrier = { spacing_minstr = 2.0, imbalance = 0.0 }",
+    );
+    let mut e = asymmetric(&instances(&spec, 1, 4, 9.0), false);
+    e.run_until(500 * MS);
+    let totals = e.threads().iter().map(|t| t.counters.total());
+    let moved: Vec<_> = totals.map(|c| (c.migrations, c.blocked_s > 0.05)).collect();
+    // The large core's own thread waits at every barrier, for less than a quantum.
+    assert_eq!(moved[0], (0, true));
+    assert!(
+        moved.iter().all(|(migrations, _)| *migrations <= 4),
+        "{moved:?}"
+    );
+}
+
+#[test]
+fn acmp_takes_nothing_where_all_cores_are_alike() {
+    let seen = watched(&mut asymmetric(&sleeper_and_worker(), true), 500);
+    assert!(seen.iter().all(|(pu, _)| *pu == Some(1)));
 }
