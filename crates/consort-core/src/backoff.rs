@@ -50,6 +50,7 @@ pub struct Backoff {
     next_hold: u64,
     reason: String,
     undone: u64,
+    largest_fall: f64,
     not_held: u64,
 }
 
@@ -88,6 +89,7 @@ impl Backoff {
             next_hold: 2 * WINDOW as u64,
             reason: String::new(),
             undone: 0,
+            largest_fall: 0.0,
             not_held: 0,
         }
     }
@@ -98,6 +100,7 @@ impl Backoff {
         *self = Self {
             tolerance: self.tolerance,
             undone: self.undone,
+            largest_fall: self.largest_fall,
             not_held: self.not_held,
             ..Self::off()
         };
@@ -106,6 +109,11 @@ impl Backoff {
     /// Number of plans that have been undone.
     pub fn undone_plans(&self) -> u64 {
         self.undone
+    }
+
+    /// Largest fall of progress after a plan that was undone, 0 to 1; 0 if none was.
+    pub fn largest_fall(&self) -> f64 {
+        self.largest_fall
     }
 
     /// Number of plans without a conclusion, because threads did not stay on their PUs.
@@ -172,6 +180,7 @@ impl Backoff {
         match fall {
             Some(fall) => {
                 self.undone += 1;
+                self.largest_fall = self.largest_fall.max(fall);
                 self.held_for = self.next_hold;
                 self.reason = format!(
                     "progress fell by {:.0} percent after the last change: undone, \

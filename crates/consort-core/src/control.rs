@@ -175,6 +175,11 @@ impl<M: Machine> ControlLoop<M> {
         self.backoff.undone_plans()
     }
 
+    /// Largest fall of progress after a plan that was undone, 0 to 1; 0 if none was.
+    pub fn largest_fall(&self) -> f64 {
+        self.backoff.largest_fall()
+    }
+
     /// Number of plans without a conclusion, because threads did not stay on their PUs.
     pub fn inconclusive_plans(&self) -> u64 {
         self.backoff.inconclusive_plans()

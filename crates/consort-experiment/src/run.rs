@@ -304,6 +304,8 @@ impl Policy for TimedPolicy {
 mod tests {
     use super::*;
     use crate::testing::{chip, pair};
+    use consort_core::Signal;
+    use consort_core::trial::{ProgressMeasure, Trial, TrialTiming};
 
     fn experiment(machine: &str, alone_s: f64) -> Experiment {
         Experiment::new(&chip(machine), pair(["bzip2", "povray"]), alone_s)
@@ -415,5 +417,62 @@ mod tests {
             text.starts_with("povray had not done its work after 4 s"),
             "{text}"
         );
+    }
+
+    /// Instructions of all programs within so many simulated seconds, and the loop that they ran in.
+    fn work_within(
+        experiment: &Experiment,
+        (policy, trial, seed): (&str, Option<Trial>, u64),
+        seconds: f64,
+    ) -> (f64, SimulatedLoop) {
+        let work = experiment.measure_work(1).unwrap();
+        let contender = Contender::new(policy, "linux").unwrap();
+        let options = RunOptions::default();
+        let built = experiment.build_loop(&contender, &work, seed, options);
+        let (mut control, _) = built.unwrap();
+        control.set_trial(trial);
+        let mut instructions = 0.0;
+        while (control.machine().inner().time_ns() as f64) < seconds * 1e9 {
+            let turn = control.run_turn().unwrap().unwrap();
+            let seen = turn.observation.threads.iter();
+            let counted = seen.filter_map(|thread| thread.sample.get(Signal::Instructions));
+            instructions += counted.sum::<f64>();
+        }
+        (instructions, control)
+    }
+
+    /// A trial finds the effect that two whole runs show: like next to like on modules that share an
+    /// FPU, which is slower than what the operating system does.
+    #[test]
+    fn trial_of_stretches_finds_the_effect_of_whole_runs() {
+        let mut workload = pair(["povray", "gobmk"]);
+        let both = workload.entries.iter();
+        workload.entries = both.flat_map(|entry| vec![entry.clone(); 4]).collect();
+        let mut experiment = Experiment::new(&chip("bulldozer-6282se"), workload, 1_000.0);
+        experiment.quantum = Some(Duration::from_millis(100));
+        let policy = "aggregate:heavy=0,active=0,numa=false";
+        let seconds = 60.0;
+        let managed = work_within(&experiment, (policy, None, 1), seconds).0;
+        let unmanaged = work_within(&experiment, ("linux", None, 1), seconds).0;
+        let truth = managed / unmanaged;
+        assert!(truth < 0.99, "{truth}");
+        let timing = TrialTiming {
+            settle_ns: 200_000_000,
+            measure_ns: 800_000_000,
+            unmanaged_share: 0.5,
+        };
+        let mut covered = 0;
+        let trials = 12;
+        for seed in 0..trials {
+            let trial = Trial::new(timing, ProgressMeasure::Instructions, true, seed);
+            let (_, control) = work_within(&experiment, (policy, Some(trial), seed), 24.0);
+            let effect = control.trial().unwrap().effect().unwrap();
+            covered += u64::from((effect.low..=effect.high).contains(&truth));
+            assert!(
+                (effect.ratio / truth - 1.0).abs() < 0.05,
+                "{effect:?}, truth {truth}"
+            );
+        }
+        assert!(covered + 2 >= trials, "{covered} of {trials}");
     }
 }

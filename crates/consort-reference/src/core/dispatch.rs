@@ -538,11 +538,14 @@ impl ThreadContext<'_> {
         let store = self.store_before(data.address, bytes)?;
         let covers =
             store.address <= data.address && data.address + bytes <= store.address + store.bytes;
-        Some((store.seq, if covers {
-            0
-        } else {
-            PARTIAL_LOAD_CYCLES as u32
-        }))
+        Some((
+            store.seq,
+            if covers {
+                0
+            } else {
+                PARTIAL_LOAD_CYCLES as u32
+            },
+        ))
     }
 
     /// Lets an operation wait for what writes its operands; how many of these are missing.

@@ -6,7 +6,9 @@ mod metrics;
 mod page_server;
 mod snapshot;
 
-use super::manage::{self, PolicySelection, PolicySetup, check_policies, without_trial};
+use super::manage::{
+    self, PolicySelection, PolicySetup, check_policies, undone_text, without_trial,
+};
 use crate::commands::manage::{ManageArgs, check_sharing, enact_config};
 use crate::config::{self, ConsortConfig};
 use crate::failure::{as_bad_input, bad_input, error_chain};
@@ -219,8 +221,10 @@ impl RunningDaemon {
         let Some(trial) = self.control_loop.trial() else {
             let is_dry_run = self.control_loop.machine().sockets.context.args.dry_run;
             let way = "[daemon] trial = \"5 %\" in the configuration measures it";
+            let text = undone_text(&self.control_loop)
+                .unwrap_or_else(|| without_trial(&self.selection, is_dry_run, way));
             return DaemonEffect {
-                verdict: Verdict::unmeasured(without_trial(&self.selection, is_dry_run, way)),
+                verdict: Verdict::unmeasured(text),
                 ..DaemonEffect::default()
             };
         };

@@ -4,6 +4,7 @@ use super::{NONE, PolicySelection, is_auto};
 use crate::failure::bad_input;
 use crate::metric::{MetricSampler, MetricSource};
 use crate::options::parse_interval;
+use crate::output::count;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use consort_core::trial::{MetricKind, ProgressMeasure, Trial, TrialTiming, Verdict};
@@ -143,6 +144,18 @@ pub(crate) fn without_trial(chosen: &PolicySelection, is_dry_run: bool, way: &st
     format!("effect not measured; {way}")
 }
 
+/// What back-off has found without a trial; `None` if it has undone nothing.
+pub(crate) fn undone_text<M: Machine>(control_loop: &ControlLoop<M>) -> Option<String> {
+    let undone = control_loop.undone_plans();
+    let fall = 100.0 * control_loop.largest_fall();
+    (undone > 0).then(|| {
+        let plans = count(undone as usize, "plan");
+        format!(
+            "progress fell by up to {fall:.0} % after {plans}, undone; --trial measures the effect"
+        )
+    })
+}
+
 impl EffectMeter {
     /// Passes the new readings of the user's number to the trial.
     pub(super) fn read<M: Machine>(&self, control_loop: &mut ControlLoop<M>) {
@@ -158,7 +171,9 @@ impl EffectMeter {
     /// The verdict of the run.
     pub(super) fn verdict<M: Machine>(&self, control_loop: &ControlLoop<M>) -> Verdict {
         let Some(trial) = control_loop.trial() else {
-            return Verdict::unmeasured(self.unmeasured.clone());
+            return Verdict::unmeasured(
+                undone_text(control_loop).unwrap_or_else(|| self.unmeasured.clone()),
+            );
         };
         let mut verdict = trial.verdict();
         if let Some(source) = &self.source {
