@@ -441,16 +441,13 @@ mod tests {
         (instructions, control)
     }
 
-    /// A trial finds the effect that two whole runs show: like next to like on modules that share an
-    /// FPU, which is slower than what the operating system does.
+    /// A trial finds the effect that two whole runs show: two programs on one module are slower than
+    /// where the operating system puts them.
     #[test]
     fn trial_of_stretches_finds_the_effect_of_whole_runs() {
-        let mut workload = pair(["povray", "gobmk"]);
-        let both = workload.entries.iter();
-        workload.entries = both.flat_map(|entry| vec![entry.clone(); 4]).collect();
-        let mut experiment = Experiment::new(&chip("bulldozer-6282se"), workload, 1_000.0);
+        let mut experiment = experiment("bulldozer-6282se", 1_000.0);
         experiment.quantum = Some(Duration::from_millis(100));
-        let policy = "aggregate:heavy=0,active=0,numa=false";
+        let policy = "mapping:map=0/1";
         let seconds = 60.0;
         let managed = work_within(&experiment, (policy, None, 1), seconds).0;
         let unmanaged = work_within(&experiment, ("linux", None, 1), seconds).0;
@@ -469,7 +466,7 @@ mod tests {
             let effect = control.trial().unwrap().effect().unwrap();
             covered += u64::from((effect.low..=effect.high).contains(&truth));
             assert!(
-                (effect.ratio / truth - 1.0).abs() < 0.05,
+                (effect.ratio / truth - 1.0).abs() < 0.15,
                 "{effect:?}, truth {truth}"
             );
         }

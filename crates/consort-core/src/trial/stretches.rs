@@ -29,7 +29,7 @@ pub struct Trial {
     hold: Hold,
 }
 
-/// Where in the trial the next quantum lies.
+/// Position of the next quantum in the trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Position {
     /// In the first or the second stretch of a pair.

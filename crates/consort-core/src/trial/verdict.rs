@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Pairs that an interval needs.
 const LEAST_PAIRS: usize = 4;
 
-/// What managing did to progress, in a sentence and in numbers.
+/// Effect of managing on progress, in a sentence and in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The sentence.

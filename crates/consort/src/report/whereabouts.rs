@@ -1,4 +1,4 @@
-//! Where a thread spent a whole run: on which CPUs, by which placement, and next to whom.
+//! Whereabouts of a thread over a whole run: its CPUs, its placements, and its co-runners.
 
 use consort_core::{PuId, ThreadObservation};
 use serde::Serialize;

@@ -114,7 +114,7 @@ fn load_config(args: &ManageArgs) -> Result<ConsortConfig> {
     Ok(config)
 }
 
-/// What the daemon manages, how, and how to have it manage more.
+/// The daemon's first line: its groups, policy and socket, and the way to add programs.
 fn start_line(selection: &PolicySelection, groups: usize, socket: &str) -> String {
     let groups = match groups {
         0 => "nothing is configured to be managed yet".to_owned(),

@@ -60,7 +60,7 @@ impl From<MetricMeaning> for MetricKind {
     }
 }
 
-/// What a run says about its effect, and the readings that it needs for it.
+/// Source of a run's verdict: readings of the user's number, or the reason for which there is none.
 pub(super) struct EffectMeter {
     /// `None` if the run has no trial.
     sampler: Option<MetricSampler>,
@@ -144,7 +144,7 @@ pub(crate) fn without_trial(chosen: &PolicySelection, is_dry_run: bool, way: &st
     format!("effect not measured; {way}")
 }
 
-/// What back-off has found without a trial; `None` if it has undone nothing.
+/// Result of back-off without a trial; `None` if it has undone nothing.
 pub(crate) fn undone_text<M: Machine>(control_loop: &ControlLoop<M>) -> Option<String> {
     let undone = control_loop.undone_plans();
     let fall = 100.0 * control_loop.largest_fall();
