@@ -1,8 +1,8 @@
 //! Trials: managed and unmanaged stretches of one run in random order, and the effect of managing
 //! that follows from their progress.
 //!
-//! [`Trial`] says which arm the next quantum belongs to and takes the observations of those that
-//! passed. [`PairedEffect`] is the statistics, which `consort trial` uses for whole runs as well, and
+//! [`Trial`] gives the arm of the next quantum and takes the observations of quanta that have passed.
+//! [`PairedEffect`] is the statistics, which `consort trial` uses for whole runs as well, and
 //! [`Verdict`] the sentence about it.
 
 mod effect;

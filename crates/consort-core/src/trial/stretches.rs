@@ -67,7 +67,7 @@ struct StretchResult {
 
 /// Unmanaged stretches for which a harmful policy is withdrawn at first, if it is tried again.
 const FIRST_HOLD: u64 = 64;
-/// Programs of which effects are kept.
+/// Most programs with an effect of their own.
 const MOST_PROGRAMS: usize = 1_000;
 
 impl Trial {

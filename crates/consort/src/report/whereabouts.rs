@@ -5,9 +5,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Placements with their reasons that are told apart; beyond it, the shortest is forgotten.
+/// Placements with their reasons that are distinguished; beyond it, the shortest is forgotten.
 const KEPT: usize = 64;
-/// Names of co-runners that are told apart.
+/// Names of co-runners that are distinguished.
 const KEPT_NAMES: usize = 256;
 /// Co-runners that a report lists.
 const LISTED: usize = 8;
