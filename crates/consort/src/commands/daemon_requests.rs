@@ -63,8 +63,8 @@ pub(crate) struct StatusArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// Kernel thread id, as `consort status` lists them
-    #[arg(value_name = "THREAD")]
+    /// Kernel thread id, as `consort status` lists them, or a process, for all its busy threads
+    #[arg(value_name = "THREAD|PID")]
     pub(crate) tid: u32,
     #[command(flatten)]
     pub(crate) at: DaemonTarget,
@@ -254,6 +254,9 @@ pub(crate) fn explanation(why: &ThreadExplanation) -> String {
     }
     for note in &why.notes {
         let _ = writeln!(text, "plan: {}", escape_invisible(note));
+    }
+    for other in &why.others {
+        let _ = write!(text, "\n{}", explanation(other));
     }
     text
 }

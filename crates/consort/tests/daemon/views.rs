@@ -149,3 +149,31 @@ fn share_of_time_without_management_gives_an_effect() {
         "{verdict}"
     );
 }
+
+#[test]
+fn process_is_explained_by_its_busy_threads() {
+    let daemon = Daemon::with("", &["--policy", "spread:active=0"]);
+    let mut demo = super::Command::new(super::common::demo());
+    let mut child = demo
+        .args(["int", "--threads", "2", "--seconds", "20"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = child.id().to_string();
+    daemon.ask(&["attach", &pid]);
+    let explained = wait_for("both threads", || {
+        let why = daemon.ask(&["explain", &pid, "--format", "json"]);
+        let why: serde_json::Value = serde_json::from_slice(&why.stdout).ok()?;
+        (why["others"].as_array()?.len() == 1).then_some(why)
+    });
+    for thread in [&explained, &explained["others"][0]] {
+        assert!(
+            thread["name"].as_str().unwrap().starts_with("int-"),
+            "{explained:#}"
+        );
+    }
+    let text = String::from_utf8(daemon.ask(&["explain", &pid]).stdout).unwrap();
+    assert!(text.matches("of program").count() >= 1, "{text}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

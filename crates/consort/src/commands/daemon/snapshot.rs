@@ -15,6 +15,11 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+/// Share of a CPU from which a thread of a process is explained along with it.
+const BUSY_FROM: f64 = 0.05;
+/// Threads of a process that are explained at most.
+const MOST_EXPLAINED: usize = 32;
+
 /// Maximum number of warnings kept; the oldest are dropped.
 const WARNINGS: usize = 50;
 
@@ -186,6 +191,9 @@ pub(crate) struct ThreadExplanation {
     pub(crate) facts: Vec<Fact>,
     /// Notes on the plan as a whole.
     pub(crate) notes: Vec<String>,
+    /// The other busy threads, where a process was named.
+    #[serde(default)]
+    pub(crate) others: Vec<ThreadExplanation>,
 }
 
 impl DaemonSnapshot {
@@ -329,27 +337,52 @@ impl DaemonSnapshot {
         serde_json::to_value(status).map_err(|error| error.to_string())
     }
 
-    /// Returns the JSON document of `consort explain` for a thread, if the peer may see it.
-    pub(crate) fn explain(&self, peer: Peer, tid: u32) -> Result<Value, String> {
-        let absent = || format!("thread {tid} is not managed by this daemon");
+    /// Returns the JSON document of `consort explain` for a thread, or for the busy threads of a process
+    /// or program, if the peer may see it.
+    pub(crate) fn explain(&self, peer: Peer, id: u32) -> Result<Value, String> {
+        let absent = || format!("thread {id} is not managed by this daemon");
         let turn = self.turn.as_ref().ok_or_else(absent)?;
-        let mut threads = turn.observation.threads.iter();
-        let seen = threads.find(|t| t.id.tid == tid && peer.may_see(t.id));
-        let seen = seen.ok_or_else(absent)?;
+        let seen = &turn.observation;
+        let visible = seen.threads.iter().filter(|t| peer.may_see(t.id));
+        let is_of_process =
+            |thread: &ThreadObservation| thread.id.pid == id || seen.program_of(thread.id).0 == id;
+        let mut threads: Vec<&ThreadObservation> = visible
+            .filter(|t| t.id.tid == id || is_of_process(t))
+            .collect();
+        threads.sort_by(|a, b| seen.cpu_share(b).total_cmp(&seen.cpu_share(a)));
+        let busy = { threads.iter() }
+            .filter(|t| seen.cpu_share(t) >= BUSY_FROM)
+            .count();
+        threads.truncate(busy.clamp(1, MOST_EXPLAINED));
         let strangers = ClientView::from_peer(self, peer).strangers;
-        let reason = turn
-            .plan
-            .report
-            .threads
-            .get(&seen.id)
-            .cloned()
-            .unwrap_or_default();
+        let mut explained = threads
+            .into_iter()
+            .map(|t| self.explanation(turn, t, &strangers));
+        let mut first = explained.next().ok_or_else(absent)?;
+        // Notes are about the plan as a whole, so they are given once.
+        first.others = explained
+            .map(|other| ThreadExplanation {
+                notes: Vec::new(),
+                ..other
+            })
+            .collect();
+        serde_json::to_value(first).map_err(|error| error.to_string())
+    }
+
+    fn explanation(
+        &self,
+        turn: &ControlTurn,
+        seen: &ThreadObservation,
+        strangers: &HiddenNames,
+    ) -> ThreadExplanation {
+        let reason = turn.plan.report.threads.get(&seen.id);
+        let reason = reason.cloned().unwrap_or_default();
         let throttle = turn.observation.throttled.get(&seen.id);
         let throttled = throttle.into_iter().map(ToString::to_string);
         let program = turn.observation.program_of(seen.id);
         let assigned = turn.observation.assigned.get(&program);
-        let explanation = ThreadExplanation {
-            tid,
+        ThreadExplanation {
+            tid: seen.id.tid,
             name: seen.name.to_string(),
             program: program.0,
             policy: assigned.map_or_else(|| self.policy.clone(), ToString::to_string),
@@ -362,8 +395,8 @@ impl DaemonSnapshot {
             notes: { throttled.chain(turn.plan.report.notes.iter().cloned()) }
                 .filter(|note| !strangers.are_named_in(note))
                 .collect(),
-        };
-        serde_json::to_value(explanation).map_err(|error| error.to_string())
+            others: Vec::new(),
+        }
     }
 
     fn threads(&self, sight: &ClientView) -> Vec<ThreadLine> {
