@@ -249,6 +249,7 @@ impl ReferenceCore<'_> {
     /// Puts the next operation in line into the window.
     fn enter_next(&mut self, at: usize, queues: [Option<u8>; 2]) {
         if let Some(next) = self.contexts[at].fetched.pop_front() {
+            self.contexts[at].fetched_slots -= u32::from(!next.fused.before);
             let works = self.ports.works(&next.op);
             self.enter(at, &next, works, queues);
         }
@@ -538,11 +539,14 @@ impl ThreadContext<'_> {
         let store = self.store_before(data.address, bytes)?;
         let covers =
             store.address <= data.address && data.address + bytes <= store.address + store.bytes;
-        Some((store.seq, if covers {
-            0
-        } else {
-            PARTIAL_LOAD_CYCLES as u32
-        }))
+        Some((
+            store.seq,
+            if covers {
+                0
+            } else {
+                PARTIAL_LOAD_CYCLES as u32
+            },
+        ))
     }
 
     /// Lets an operation wait for what writes its operands; how many of these are missing.
