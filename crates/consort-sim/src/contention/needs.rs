@@ -35,6 +35,9 @@ pub(crate) struct InstructionNeeds {
     pub(crate) bubbles: f64,
     /// Share of the turns of fetch behind which they pass, 0 to 1.
     pub(crate) pauses: f64,
+    /// Integer operations that are executed with the branch behind them: of no count, but they
+    /// write registers.
+    pub(crate) joined: f64,
     /// Operations by work.
     pub(crate) count: WorkAmounts,
     /// Port cycles by work.
@@ -101,6 +104,7 @@ impl InstructionNeeds {
             mean.dispatch_turns += share * needs.dispatch_turns;
             mean.fetch_turns += share * needs.fetch_turns;
             mean.bubbles += share * needs.bubbles;
+            mean.joined += share * needs.joined;
             mean.pauses += share * needs.fetch_turns * needs.pauses;
             for at in 0..needs.works.len() {
                 mean.count[at] += share * needs.count[at];
@@ -166,6 +170,7 @@ impl InstructionNeeds {
             fetch_turns,
             bubbles,
             pauses,
+            joined,
             count,
             works,
         }

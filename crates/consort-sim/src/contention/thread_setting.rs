@@ -67,7 +67,9 @@ impl<'a> ThreadSetting<'a> {
         let units = unit_use(core, &phase.mix);
         let latencies = CacheLatencies::new(chip, place, demand.home_node);
         let misses = MissModel::new(chip, demand, core, on_core as f64, prefetching);
-        let mut window = WindowModel::new(demand, core, model, [&needs, &alone], on_core as f64);
+        let rate = |window: f64| limits.all.min(chain.rate(phase, window));
+        let both = [&needs, &alone];
+        let mut window = WindowModel::new(demand, core, model, both, on_core as f64, rate);
         if let Some(most) = model.tables.balance_misses.filter(|_| on_core > 1) {
             let long = misses.data_lines.long;
             window = window.with_balance(most, long, latencies.l2, needs.width);
