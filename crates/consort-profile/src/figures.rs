@@ -52,9 +52,9 @@ pub struct ExecutionFigures {
     /// Divisions of integers and of floating point.
     pub divisions: [DivisionFigures; 2],
     /// [`TimingCounts::unevenness`](crate::measure::TimingCounts::unevenness).
-    pub unevenness: f64,
+    pub unevenness: [f64; 2],
     /// [`TimingCounts::miss_costs`](crate::measure::TimingCounts::miss_costs).
-    pub miss_costs: Option<[f64; 2]>,
+    pub miss_costs: Option<[[f64; 2]; 2]>,
     /// Behaviour of mispredicted branches, by scheme, if there were any.
     pub resolution: [Option<Resolution>; SCHEMES.len()],
     /// Caches, prefetching and pages.

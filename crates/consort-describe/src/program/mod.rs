@@ -11,8 +11,7 @@ pub use branch::*;
 pub use code::{CodeSpec, KindsSpec, PairsSpec};
 pub use ilp::{
     ChainSpec, DivisionSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, MISS_CYCLES, MOST_CHAIN_SETS,
-    PARTIAL_LOAD_CYCLES,
-    NEAR_USES,
+    NEAR_USES, PARTIAL_LOAD_CYCLES,
 };
 pub use spec::*;
 pub use validate::validate;

@@ -445,7 +445,10 @@ mod tests {
         let partial = LatencyClass::PartialLoad.index();
         let far = chain(40);
         let loads = [1, 2].map(|window| far.chains()[0][window][partial] * 43.0);
-        assert!(loads[0] == 0.0 && (loads[1] - 1.0).abs() < 0.01, "{loads:?}");
+        assert!(
+            loads[0] == 0.0 && (loads[1] - 1.0).abs() < 0.01,
+            "{loads:?}"
+        );
     }
 
     #[test]

@@ -318,7 +318,7 @@ mod tests {
                 0 => (on(OpKind::FpAdd, 1, 1), false),
                 _ => (on(OpKind::Integer, 9, 8), false),
             });
-            counts(ops).unevenness()
+            counts(ops).unevenness()[0]
         };
         // Turn by turn within a window the chain hides what is dispatched with it.
         assert!(uneven(4) < 0.02, "{}", uneven(4));

@@ -1,7 +1,7 @@
 //! Counts of the schedules with latencies, and the figures that follow from them.
 
 use super::pipelines::{DIVIDERS, DividerCycles};
-use super::pipelines::{MISS_CYCLES, PACES, PipelineCounts, UNINTERRUPTED_WIDTH};
+use super::pipelines::{MISS_CYCLES, PACES, PipelineCounts, UNINTERRUPTED_WIDTHS};
 use super::{FEW_MPKI, PartialTally};
 
 /// Times of the schedules, and the resolution of mispredicted branches.
@@ -79,27 +79,38 @@ impl TimingCounts {
         (waiting > 0.0 && present < 1.0).then(|| spread.clamp(0.0, 1.0))
     }
 
-    /// Unevenness, 0 to 1. 0: dispatch and the longest chain limit all windows alike, so that a
+    /// Unevenness by width of dispatch, 0 to 1. 0: dispatch and the longest chain limit all windows alike, so that a
     /// pipeline takes the longer of their times a and b. 1: each limits windows of its own, so that
     /// the pipeline takes both. With the time c that it takes it is `(c − a)(c − b) / ab`, so that
     /// `c = (a + b + √((a − b)² + 4k·ab)) / 2`.
     #[must_use]
-    pub fn unevenness(&self) -> f64 {
-        let dispatch = self.operations as f64 / UNINTERRUPTED_WIDTH as f64;
-        let (chain, both) = (self.time as f64, self.paced[0] as f64);
-        let product = (dispatch * chain).max(1.0);
-        ((both - dispatch).max(0.0) * (both - chain).max(0.0) / product).min(1.0)
+    pub fn unevenness(&self) -> [f64; UNINTERRUPTED_WIDTHS.len()] {
+        let chain = self.time as f64;
+        std::array::from_fn(|at| {
+            let dispatch = self.operations as f64 / UNINTERRUPTED_WIDTHS[at] as f64;
+            let both = self.paces(at)[0] as f64;
+            let product = (dispatch * chain).max(1.0);
+            ((both - dispatch).max(0.0) * (both - chain).max(0.0) / product).min(1.0)
+        })
+    }
+
+    /// Cycles of the pipelines of a width that never stop.
+    fn paces(&self, width: usize) -> [u64; 1 + MISS_CYCLES.len()] {
+        const EACH: usize = 1 + MISS_CYCLES.len();
+        std::array::from_fn(|at| self.paced[width * EACH + at])
     }
 
     /// Cycles that a load that misses a cache of 32 KiB costs, if it takes 10 and 40 cycles more
-    /// than one that hits; `None` if fewer than [`FEW_MPKI`] of a thousand operations miss.
+    /// than one that hits, by width of dispatch; `None` if fewer than [`FEW_MPKI`] of a thousand operations miss.
     #[must_use]
-    pub fn miss_costs(&self) -> Option<[f64; MISS_CYCLES.len()]> {
+    pub fn miss_costs(&self) -> Option<[[f64; MISS_CYCLES.len()]; UNINTERRUPTED_WIDTHS.len()]> {
         let missed = self.branches.missed as f64;
-        let [plain, longer @ ..] = self.paced;
-        let cost = |longer: u64| longer.saturating_sub(plain) as f64 / missed;
         let few = FEW_MPKI / 1000.0 * self.operations as f64;
-        (missed > few).then(|| longer.map(cost))
+        let of_width = |width: usize| {
+            let [plain, longer @ ..] = self.paces(width);
+            longer.map(|longer| longer.saturating_sub(plain) as f64 / missed)
+        };
+        (missed > few).then(|| std::array::from_fn(of_width))
     }
 
     /// Share by which the longest chain gets longer with one divider.
@@ -122,11 +133,18 @@ mod tests {
                 missed,
                 ..Default::default()
             },
-            paced: [5_000, 5_000 + 2 * missed, 5_000 + 30 * missed],
+            paced: [
+                5_000,
+                5_000 + 2 * missed,
+                5_000 + 30 * missed,
+                3_000,
+                3_000 + 4 * missed,
+                3_000 + 32 * missed,
+            ],
             operations: 100_000,
             ..Default::default()
         };
-        assert_eq!(of(6).miss_costs(), Some([2.0, 30.0]));
+        assert_eq!(of(6).miss_costs(), Some([[2.0, 30.0], [4.0, 32.0]]));
         assert_eq!(of(5).miss_costs(), None);
     }
 }

@@ -134,6 +134,13 @@ impl InstructionNeeds {
         self.operations / RESOLUTION_WIDTH
     }
 
+    /// Share of the way from a dispatch of four operations per cycle, for which costs are measured, to
+    /// one of eight, of a core that takes so many cycles per instruction, 0 to 1.
+    pub(super) fn share_of_wide_dispatch(&self, cycles: f64) -> f64 {
+        let [four, eight] = [4.0, 8.0].map(|width| self.operations / width);
+        ((four - cycles) / (four - eight)).clamp(0.0, 1.0)
+    }
+
     /// Operations per instruction of a kind of work by which ports differ; 0 of others.
     pub(crate) fn work_operations(&self, work: WorkKind) -> f64 {
         let at = WORKS.iter().position(|&known| known == work);
@@ -354,12 +361,20 @@ impl<'a> CodeSupply<'a> {
             let lines = f64::from(cache.ops / cache.line_ops.max(1)) / parts;
             let effect = LineEffect::for_code(&phase.spec, DECODED_BYTES);
             let capacity = lines * DECODED_BYTES / effect.space;
-            let sets = CacheSets::from_ways(cache.ways);
-            let mut held = [0.0; SETS];
-            for (held, share) in held.iter_mut().zip(sets.capacities()) {
-                *held = share * capacity;
-            }
-            let missed = effect.misses * sets.misses(&phase.code, held);
+            let missed = match &phase.spec.instruction_conflicts {
+                Some(conflicts) => {
+                    (phase.code.mpki(capacity) + conflicts.conflicts(capacity, cache.ways)) / 1000.0
+                }
+                None => {
+                    let sets = CacheSets::from_ways(cache.ways);
+                    let mut held = [0.0; SETS];
+                    for (held, share) in held.iter_mut().zip(sets.capacities()) {
+                        *held = share * capacity;
+                    }
+                    sets.misses(&phase.code, held)
+                }
+            };
+            let missed = effect.misses * missed;
             let touched = phase.spec.taken_branches() + bytes / DECODED_BYTES;
             (missed / touched).min(1.0)
         });
