@@ -201,8 +201,12 @@ mod tests {
 
     #[test]
     fn counts_have_the_places_of_program_files() {
-        use crate::measure::{PAGE_COUNTS, SET_CAPACITIES};
+        use crate::measure::{FETCH_WIDTHS, PAGE_COUNTS, SET_CAPACITIES};
         use consort_sim::program;
+        assert_eq!(
+            FETCH_WIDTHS.map(|width| width as f64),
+            program::FETCH_WIDTHS
+        );
         assert_eq!(PAGE_COUNTS.map(|pages| pages as f64), program::PAGES);
         let kib = SET_CAPACITIES.map(|bytes| bytes as f64 / 1024.0);
         assert_eq!(kib, program::SET_KIB);

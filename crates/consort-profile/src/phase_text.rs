@@ -141,16 +141,23 @@ impl ExecutionFigures {
         let per_instruction = |count: u64| count as f64 / instructions;
         writeln!(
             out,
-            "code = {{ operations = {:.4}, taken = {:.4}, direct = {:.4}, bytes = {:.3}, sequential = {:.4}, vector_accesses = {:.4}{}{} }} # profile",
+            "code = {{ operations = {:.4}, taken = {:.4}, direct = {:.4}, bytes = {:.3}, sequential = {:.4}, vector_accesses = {:.4}{}{}{} }} # profile",
             per_instruction(self.mix.operation_count()).clamp(1.0, 16.0),
             per_instruction(self.mix.taken).min(1.0),
             self.mix.direct as f64 / self.mix.taken.max(1) as f64,
             per_instruction(self.mix.code_bytes).clamp(1.0, 16.0),
             self.sequential_code(),
             self.mix.vector_access_share(),
+            self.turns_text(),
             self.kinds_text(),
             self.pairs_text(),
         )
+    }
+
+    /// Turns of fetch, if there are any.
+    fn turns_text(&self) -> String {
+        let text = |turns: [f64; 4]| format!(", turns = [{}]", format_shares(&turns));
+        self.fetch_turns.map_or(String::new(), text)
     }
 
     /// Pairs of operations that a front end can fuse, if there are any.

@@ -4,7 +4,7 @@
 //! machine or a co-runner. Every key has its unit in its name.
 
 use super::branch::BranchSpec;
-use super::code::CodeSpec;
+use super::code::{CodeSpec, FETCH_WIDTHS};
 use super::ilp::{
     ChainSpec, FP_SCHEDULER, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, UNEVENNESS, WAITING,
 };
@@ -232,6 +232,25 @@ impl PhaseSpec {
     /// Taken branches per instruction.
     pub fn taken_branches(&self) -> f64 {
         self.code.taken.unwrap_or(TAKEN_SHARE * self.mix.branch)
+    }
+
+    /// Turns of fetch per instruction that bring at most `width` operations and end at a taken
+    /// branch, if they were measured: linear in one over the width, as runs that are much longer
+    /// than it have them, down to one turn per run.
+    pub fn fetch_turns(&self, width: f64) -> Option<f64> {
+        const LAST: usize = FETCH_WIDTHS.len() - 1;
+        let turns = self.code.turns?;
+        let after = FETCH_WIDTHS.partition_point(|&known| known < width);
+        let inverse = 1.0 / width;
+        let line = |(x, y): (f64, f64), (to_x, to_y): (f64, f64)| {
+            y + (to_y - y) * (inverse - x) / (to_x - x)
+        };
+        let point = |at: usize| (1.0 / FETCH_WIDTHS[at], turns[at]);
+        Some(match after {
+            0 => line(point(1), point(0)),
+            at if at > LAST => line((0.0, self.taken_branches().min(turns[LAST])), point(LAST)),
+            at => line(point(at), point(at - 1)),
+        })
     }
 
     /// Share of the taken branches whose targets are in the instructions, 0 to 1.

@@ -61,6 +61,7 @@ fn check_phase(phase: &PhaseSpec, mut at: KeyScope<'_>) {
     let code = &phase.code;
     at.check_optional("code.operations", code.operations, (1.0, 16.0));
     at.check_optional("code.taken", code.taken, SHARE);
+    at.check_points("code.turns", code.turns.iter().flatten(), (0.0, 16.0));
     at.check_optional("code.bytes", code.bytes, (1.0, 16.0));
     at.check_optional("code.direct", code.direct, SHARE);
     at.check_optional("code.sequential", code.sequential, SHARE);

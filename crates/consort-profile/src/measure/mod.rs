@@ -35,7 +35,7 @@ pub use sets::{SET_CAPACITIES, SetMisses};
 pub use stack::{CAPACITIES, CapacityCounts, LruStack};
 pub use stretches::{StretchCounts, Stretches};
 pub use timing::LatencySchedule;
-pub use timing_counts::{SchedulerCounts, TimingCounts};
+pub use timing_counts::{FETCH_WIDTHS, SchedulerCounts, TimingCounts};
 
 /// Misses per kilo-instruction below which ratios per miss mean nothing.
 pub const FEW_MPKI: f64 = 0.05;

@@ -4,6 +4,9 @@ use super::pipelines::{DIVIDERS, DividerCycles};
 use super::pipelines::{MISS_CYCLES, PACES, PipelineCounts, UNINTERRUPTED_WIDTHS};
 use super::{FEW_MPKI, PartialTally};
 
+/// Operations per turn for which turns of fetch are counted.
+pub const FETCH_WIDTHS: [u64; 4] = [4, 6, 8, 12];
+
 /// Times of the schedules, and the resolution of mispredicted branches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TimingCounts {
@@ -23,6 +26,11 @@ pub struct TimingCounts {
     pub operations: u64,
     /// Cycles in all with one divider.
     pub divided: DividerCycles,
+    /// Turns of fetch that bring as many operations as each of [`FETCH_WIDTHS`] and end at a taken
+    /// branch.
+    pub turns: [u64; FETCH_WIDTHS.len()],
+    /// Instructions in them.
+    pub fetched: u64,
 }
 
 /// Operations that pass a floating-point scheduler: arithmetic and moves of floating-point and
@@ -58,6 +66,8 @@ impl PartialTally for TimingCounts {
         self.paced.merge(&other.paced, with);
         self.operations.merge(&other.operations, with);
         self.divided.merge(&other.divided, with);
+        self.turns.merge(&other.turns, with);
+        self.fetched.merge(&other.fetched, with);
     }
 }
 
@@ -111,6 +121,13 @@ impl TimingCounts {
             longer.map(|longer| longer.saturating_sub(plain) as f64 / missed)
         };
         (missed > few).then(|| std::array::from_fn(of_width))
+    }
+
+    /// Turns of fetch per instruction; `None` if no run has ended.
+    #[must_use]
+    pub fn fetch_turns(&self) -> Option<[f64; FETCH_WIDTHS.len()]> {
+        let each = |turns: u64| turns as f64 / self.fetched as f64;
+        (self.fetched > 0).then(|| self.turns.map(each))
     }
 
     /// Share by which the longest chain gets longer with one divider.
