@@ -3,8 +3,8 @@
 use consort_ops::{LatencyClass, OpKind};
 
 use crate::measure::{
-    DIVIDERS, InstructionCounts, LostTargets, MemoryFigures, MeterCounts, Mispredictions, NEAR,
-    PREDICTOR_KIB, Resolution, SCHEMES, SETS, WINDOWS,
+    DIVIDERS, FETCH_WIDTHS, InstructionCounts, LostTargets, MemoryFigures, MeterCounts,
+    Mispredictions, NEAR, PREDICTOR_KIB, Resolution, SCHEMES, SETS, WINDOWS,
 };
 
 /// The predictor, in KiB, for which a program file gives mispredictions, as an index of
@@ -52,9 +52,11 @@ pub struct ExecutionFigures {
     /// Divisions of integers and of floating point.
     pub divisions: [DivisionFigures; 2],
     /// [`TimingCounts::unevenness`](crate::measure::TimingCounts::unevenness).
-    pub unevenness: f64,
+    pub unevenness: [f64; 2],
     /// [`TimingCounts::miss_costs`](crate::measure::TimingCounts::miss_costs).
-    pub miss_costs: Option<[f64; 2]>,
+    pub miss_costs: Option<[[f64; 2]; 2]>,
+    /// [`TimingCounts::fetch_turns`](crate::measure::TimingCounts::fetch_turns).
+    pub fetch_turns: Option<[f64; FETCH_WIDTHS.len()]>,
     /// Behaviour of mispredicted branches, by scheme, if there were any.
     pub resolution: [Option<Resolution>; SCHEMES.len()],
     /// Caches, prefetching and pages.
@@ -112,6 +114,7 @@ impl ExecutionFigures {
             divisions: divisions(counts),
             unevenness: counts.timing.unevenness(),
             miss_costs: counts.timing.miss_costs(),
+            fetch_turns: counts.timing.fetch_turns(),
             resolution: counts.timing.branches.resolution(),
         }
     }

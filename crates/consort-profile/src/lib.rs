@@ -11,6 +11,7 @@ mod figures;
 mod file;
 mod interval;
 pub mod measure;
+mod phase_text;
 mod phases;
 mod profile;
 pub mod recorder;

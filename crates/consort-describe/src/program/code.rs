@@ -15,6 +15,10 @@ pub struct CodeSpec {
     /// of branches.
     #[serde(default)]
     pub taken: Option<f64>,
+    /// Turns of fetch per instruction that bring as many operations as each of [`FETCH_WIDTHS`] and
+    /// end at a taken branch; where they are missing, as for runs of random lengths.
+    #[serde(default)]
+    pub turns: Option<[f64; FETCH_WIDTHS.len()]>,
     /// Share of the taken branches whose instructions say where to, 0 to 1; where it is missing,
     /// the traced programs' mean.
     #[serde(default)]
@@ -37,6 +41,9 @@ pub struct CodeSpec {
     #[serde(default)]
     pub pairs: PairsSpec,
 }
+
+/// Operations per turn for which turns of fetch are measured.
+pub const FETCH_WIDTHS: [f64; 4] = [4.0, 6.0, 8.0, 12.0];
 
 /// Pairs of operations in a row that some front ends handle as one operation, per instruction; an
 /// operation can be in two pairs.

@@ -50,6 +50,10 @@ pub struct IlpSpec {
     /// Where it is missing, the traced programs' mean.
     #[serde(default)]
     pub unevenness: Option<f64>,
+    /// The same of a pipeline that dispatches eight operations per cycle; where it is missing, as of
+    /// the one that dispatches four, for which `unevenness` and `miss_costs` are.
+    #[serde(default)]
+    pub wide_unevenness: Option<f64>,
     /// ILP in windows of each of [`ILP_WINDOWS`], where it was measured; it comes before the law.
     #[serde(default)]
     pub measured: Option<[f64; ILP_WINDOWS.len()]>,
@@ -72,6 +76,9 @@ pub struct IlpSpec {
     /// longest chain.
     #[serde(default)]
     pub miss_costs: Option<[f64; MISS_CYCLES.len()]>,
+    /// The same where eight operations are dispatched per cycle.
+    #[serde(default)]
+    pub wide_miss_costs: Option<[f64; MISS_CYCLES.len()]>,
     /// Operations on the longest chain; where it is missing, as the traced programs' chains
     /// follow from their mixes.
     #[serde(default)]
@@ -195,12 +202,17 @@ impl IlpSpec {
     }
 
     /// Cycles that a load costs if it takes `cycles` more than one that hits the L1D, if it was
-    /// measured: linear between the measured ones and beyond.
-    pub fn miss_cost(&self, cycles: f64) -> Option<f64> {
-        let [near, far] = self.miss_costs?;
+    /// measured: linear between the measured ones and beyond. `wide` is the share of the way from a
+    /// dispatch of four operations per cycle to one of eight, by cycles per operation, 0 to 1.
+    pub fn miss_cost(&self, cycles: f64, wide: f64) -> Option<f64> {
         let [short, long] = MISS_CYCLES;
         let beyond = (cycles - short).max(0.0) / (long - short);
-        Some(near * (cycles / short).clamp(0.0, 1.0) + (far - near).max(0.0) * beyond)
+        let cost = |[near, far]: [f64; MISS_CYCLES.len()]| {
+            near * (cycles / short).clamp(0.0, 1.0) + (far - near).max(0.0) * beyond
+        };
+        let narrow = cost(self.miss_costs?);
+        let widest = self.wide_miss_costs.map_or(narrow, cost);
+        Some(narrow + wide * (widest - narrow))
     }
 
     /// The smallest window of so much parallelism, instructions; `most` if no window up to it has it.

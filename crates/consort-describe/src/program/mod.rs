@@ -8,7 +8,7 @@ mod spec;
 mod validate;
 
 pub use branch::*;
-pub use code::{CodeSpec, KindsSpec, PairsSpec};
+pub use code::{CodeSpec, FETCH_WIDTHS, KindsSpec, PairsSpec};
 pub use ilp::{
     ChainSpec, DivisionSpec, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, MISS_CYCLES, MOST_CHAIN_SETS,
     NEAR_USES, PARTIAL_LOAD_CYCLES,

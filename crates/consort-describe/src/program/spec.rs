@@ -4,11 +4,11 @@
 //! machine or a co-runner. Every key has its unit in its name.
 
 use super::branch::BranchSpec;
-use super::code::CodeSpec;
+use super::code::{CodeSpec, FETCH_WIDTHS};
 use super::ilp::{
     ChainSpec, FP_SCHEDULER, FpSchedulerSpec, ILP_WINDOWS, IlpSpec, UNEVENNESS, WAITING,
 };
-use crate::math::{interpolate, pow};
+use crate::math::{interpolate, log2, pow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -88,6 +88,17 @@ pub struct PhaseSpec {
     /// Instruction misses with lines of 128 bytes, likewise.
     #[serde(default)]
     pub instruction_mpki_128: Option<Vec<f64>>,
+    /// Data misses per kilo-instruction that fixed sets add to `data_mpki`; none where it is missing.
+    #[serde(default)]
+    pub data_conflicts: Option<SetCurve>,
+    /// Instruction misses that fixed sets add to `instruction_mpki`; where it is missing, those of
+    /// lines that fall into sets at random.
+    #[serde(default)]
+    pub instruction_conflicts: Option<SetCurve>,
+    /// Lines of code in caches in which each fetch also brings the next line, per kilo-instruction;
+    /// where they are missing, as lines that fall into sets at random.
+    #[serde(default)]
+    pub next_lines: Option<NextLineSpec>,
     /// Overlap of long misses.
     pub mlp: MlpSpec,
     /// Effect of prefetchers on its misses.
@@ -98,6 +109,56 @@ pub struct PhaseSpec {
     /// Of the lines that miss beyond the TLB's reach, the share on a new page: 1 for random
     /// accesses, 1/64 for a stream over 4 KiB pages of 64-byte lines.
     pub page_spread: f64,
+    /// Loads per kilo-instruction from another page of 4 KiB than as many as each of [`PAGES`] that
+    /// were used last; none where it is missing.
+    #[serde(default)]
+    pub page_mpki: Option<[f64; PAGES.len()]>,
+}
+
+/// Numbers of pages for which loads from other pages are measured.
+pub const PAGES: [f64; 8] = [16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0];
+
+/// Lines of 64 bytes per kilo-instruction in caches of sets, at each of [`SET_KIB`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetCurve {
+    /// In sets of four lines.
+    pub four_ways: [f64; SET_KIB.len()],
+    /// In sets of eight lines.
+    pub eight_ways: [f64; SET_KIB.len()],
+}
+
+/// Lines of code in caches in which each fetch also brings the next line.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NextLineSpec {
+    /// Lines that are missing when they are wanted.
+    pub missed: SetCurve,
+    /// Next lines that were missing and are wanted right after they were requested.
+    pub late: SetCurve,
+}
+
+/// Capacities for which conflicts are measured, KiB: those of cores' own caches.
+pub const SET_KIB: [f64; 9] = [8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0];
+
+impl SetCurve {
+    /// Lines in a cache of so many bytes and ways: linear in the logarithm of the capacity, and in
+    /// one over the ways. With more ways than eight as with eight, with fewer than four as with four.
+    pub fn lines(&self, bytes: f64, ways: u32) -> f64 {
+        let [four, eight] = [&self.four_ways, &self.eight_ways]
+            .map(|points| interpolate(&SET_KIB, points, bytes / 1024.0));
+        eight + (8.0 / f64::from(ways.clamp(4, 8)) - 1.0) * (four - eight)
+    }
+
+    /// The same of misses that conflicts add. They end at twice the largest capacity, and fall as
+    /// ways beyond eight grow (the variance of the lines in a set, over the square of its ways;
+    /// Smith, IEEE TSE 1978).
+    pub fn conflicts(&self, bytes: f64, ways: u32) -> f64 {
+        let last = 1024.0 * SET_KIB[SET_KIB.len() - 1];
+        let beyond = (1.0 - log2(bytes / last)).clamp(0.0, 1.0);
+        let share = (8.0 / f64::from(ways.max(1))).min(1.0);
+        beyond * share * self.lines(bytes, ways)
+    }
 }
 
 /// Shares of instruction classes.
@@ -181,6 +242,25 @@ impl PhaseSpec {
         self.code.taken.unwrap_or(TAKEN_SHARE * self.mix.branch)
     }
 
+    /// Turns of fetch per instruction that bring at most `width` operations and end at a taken
+    /// branch, if they were measured: linear in one over the width, as runs that are much longer
+    /// than it have them, down to one turn per run.
+    pub fn fetch_turns(&self, width: f64) -> Option<f64> {
+        const LAST: usize = FETCH_WIDTHS.len() - 1;
+        let turns = self.code.turns?;
+        let after = FETCH_WIDTHS.partition_point(|&known| known < width);
+        let inverse = 1.0 / width;
+        let line = |(x, y): (f64, f64), (to_x, to_y): (f64, f64)| {
+            y + (to_y - y) * (inverse - x) / (to_x - x)
+        };
+        let point = |at: usize| (1.0 / FETCH_WIDTHS[at], turns[at]);
+        Some(match after {
+            0 => line(point(1), point(0)),
+            at if at > LAST => line((0.0, self.taken_branches().min(turns[LAST])), point(LAST)),
+            at => line(point(at), point(at - 1)),
+        })
+    }
+
     /// Share of the taken branches whose targets are in the instructions, 0 to 1.
     pub fn direct_share(&self) -> f64 {
         self.code.direct.unwrap_or(DIRECT_SHARE)
@@ -203,9 +283,11 @@ impl PhaseSpec {
         self.code.vector_accesses.unwrap_or(share)
     }
 
-    /// Unevenness, 0 to 1: the traced mean by default.
-    pub fn unevenness(&self) -> f64 {
-        self.ilp.unevenness.unwrap_or(UNEVENNESS)
+    /// Unevenness, 0 to 1: the traced mean by default. `wide` is as in [`IlpSpec::miss_cost`].
+    pub fn unevenness(&self, wide: f64) -> f64 {
+        let narrow = self.ilp.unevenness.unwrap_or(UNEVENNESS);
+        let widest = self.ilp.wide_unevenness.unwrap_or(narrow);
+        narrow + wide * (widest - narrow)
     }
 
     /// Share of the instructions in a window that wait for operands, 0 to 1.

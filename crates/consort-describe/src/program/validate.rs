@@ -68,6 +68,7 @@ fn check_phase(phase: &PhaseSpec, mut at: KeyScope<'_>) {
     let code = &phase.code;
     at.check_optional("code.operations", code.operations, (1.0, 16.0));
     at.check_optional("code.taken", code.taken, SHARE);
+    at.check_points("code.turns", code.turns.iter().flatten(), (0.0, 16.0));
     at.check_optional("code.bytes", code.bytes, (1.0, 16.0));
     at.check_optional("code.direct", code.direct, SHARE);
     at.check_optional("code.sequential", code.sequential, SHARE);
@@ -93,6 +94,22 @@ fn check_phase(phase: &PhaseSpec, mut at: KeyScope<'_>) {
             check_curve(key, points, &mut at);
         }
     }
+    let next = phase.next_lines.as_ref();
+    for (key, curve) in [
+        ("data_conflicts", phase.data_conflicts.as_ref()),
+        (
+            "instruction_conflicts",
+            phase.instruction_conflicts.as_ref(),
+        ),
+        ("next_lines.missed", next.map(|next| &next.missed)),
+        ("next_lines.late", next.map(|next| &next.late)),
+    ] {
+        if let Some(curve) = curve {
+            let mut at = at.child(key);
+            at.check_points("four_ways", &curve.four_ways, (0.0, MOST_MPKI));
+            at.check_points("eight_ways", &curve.eight_ways, (0.0, MOST_MPKI));
+        }
+    }
     let mlp = &phase.mlp;
     at.check_range("mlp.value", mlp.value, (1.0, 1000.0));
     at.check_range("mlp.window_exponent", mlp.window_exponent, (0.0, 2.0));
@@ -106,6 +123,8 @@ fn check_phase(phase: &PhaseSpec, mut at: KeyScope<'_>) {
     at.check_range("prefetch.excess", prefetch.excess, (0.0, 100.0));
     at.check_range("writeback_share", phase.writeback_share, SHARE);
     at.check_range("page_spread", phase.page_spread, SHARE);
+    let pages = phase.page_mpki.iter().flatten();
+    at.check_points("page_mpki", pages, (0.0, MOST_MPKI));
 }
 
 fn check_mix(mix: &MixSpec, mut at: KeyScope<'_>) {
@@ -161,6 +180,9 @@ fn check_ilp(ilp: &IlpSpec, mut at: KeyScope<'_>) {
         at.require(sum <= 1.0 + ROUNDING, key, message);
     }
     at.check_optional("unevenness", ilp.unevenness, SHARE);
+    at.check_optional("wide_unevenness", ilp.wide_unevenness, SHARE);
+    let wide = ilp.wide_miss_costs.iter().flatten();
+    at.check_points("wide_miss_costs", wide, (0.0, 1000.0));
     if let Some(measured) = ilp.measured {
         at.check_points("measured", &measured, (0.01, 2000.0));
         let message = "falls; expected parallelism that does not fall as the window grows";

@@ -6,6 +6,7 @@ use std::hash::BuildHasherDefault;
 use consort_ops::{Op, OpKind};
 
 use super::PartialTally;
+use super::sets::{SetCaches, SetMisses};
 use super::stack::{CapacityCounts, LruStack, MultiplyHasher, SIZES};
 
 /// Size whose misses count as long, as an index of [`super::CAPACITIES`]: 1 MiB, about the size of
@@ -17,6 +18,11 @@ const TRAINING: usize = 3;
 const REACH: usize = 6;
 const PAGE_SHIFT: u32 = 12;
 const LINE_SHIFT: u32 = 6;
+/// Of a page in a stack whose smallest size then holds as many pages as the first of [`PAGE_COUNTS`].
+const FEWEST_PAGES_SHIFT: u32 = 8;
+
+/// Numbers of pages for which loads from other pages are counted.
+pub const PAGE_COUNTS: [u64; 8] = [16, 32, 64, 128, 256, 512, 1024, 2048];
 
 /// Streams that the model prefetcher follows, how many lines it runs ahead, and how many lines it
 /// keeps.
@@ -37,9 +43,14 @@ pub struct MemoryMeter {
     data_128: LruStack,
     code: LruStack,
     code_128: LruStack,
+    data_sets: (SetCaches<4>, SetCaches<8>),
+    code_sets: (SetCaches<4>, SetCaches<8>),
+    /// The same with the next line brought along.
+    code_sets_ahead: (SetCaches<4>, SetCaches<8>),
     code_line: u64,
     code_ahead: NextLineMisses,
     pages: RecentPages,
+    page_stack: LruStack,
     prefetcher: StreamPrefetcher,
     counts: bool,
     figures: MissEvents,
@@ -53,6 +64,11 @@ pub struct MemoryMeterCounts {
     code: CapacityCounts,
     code_128: CapacityCounts,
     code_ahead: NextLineMisses,
+    pages: CapacityCounts,
+    data_sets: [SetMisses; 2],
+    code_sets: [SetMisses; 2],
+    code_sets_ahead: [SetMisses; 2],
+    late_code_sets: [SetMisses; 2],
     events: MissEvents,
 }
 
@@ -99,6 +115,16 @@ pub struct MemoryFigures {
     pub page_spread: f64,
     /// Lines written back per line fetched, at 1 MiB.
     pub writeback_share: f64,
+    /// Data misses in sets of four lines, and of eight.
+    pub data_sets: [SetMisses; 2],
+    /// Missing lines of code, likewise.
+    pub code_sets: [SetMisses; 2],
+    /// The same if every fetch also brings the next line.
+    pub code_sets_ahead: [SetMisses; 2],
+    /// Next lines that are used right after they were brought, likewise.
+    pub late_code_sets: [SetMisses; 2],
+    /// Loads from another page than as many as each of [`PAGE_COUNTS`] that were used last.
+    pub page_misses: [u64; PAGE_COUNTS.len()],
 }
 
 impl Default for MemoryMeter {
@@ -108,9 +134,13 @@ impl Default for MemoryMeter {
             data_128: LruStack::new(LINE_SHIFT + 1),
             code: LruStack::new(LINE_SHIFT),
             code_128: LruStack::new(LINE_SHIFT + 1),
+            data_sets: Default::default(),
+            code_sets: Default::default(),
+            code_sets_ahead: Default::default(),
             code_line: u64::MAX,
             code_ahead: NextLineMisses::default(),
             pages: RecentPages::default(),
+            page_stack: LruStack::new(FEWEST_PAGES_SHIFT),
             prefetcher: StreamPrefetcher::default(),
             counts: true,
             figures: MissEvents::default(),
@@ -122,6 +152,14 @@ impl MemoryMeter {
     /// Lets the following accesses count, or only warm the caches.
     pub fn set_counting(&mut self, counts: bool) {
         self.counts = counts;
+        for (four, eight) in [
+            &mut self.data_sets,
+            &mut self.code_sets,
+            &mut self.code_sets_ahead,
+        ] {
+            four.set_counting(counts);
+            eight.set_counting(counts);
+        }
         for stack in [
             &mut self.data,
             &mut self.data_128,
@@ -164,6 +202,10 @@ impl MemoryMeter {
             sizes.into_iter().flatten().for_each(|count| *count += 1);
         }
         self.code_128.access(address, false);
+        self.code_sets.0.access(self.code_line);
+        self.code_sets.1.access(self.code_line);
+        self.code_sets_ahead.0.access_with_next(self.code_line);
+        self.code_sets_ahead.1.access_with_next(self.code_line);
     }
 
     /// Adds an access to data. Returns true if it is a load that misses for long.
@@ -179,9 +221,14 @@ impl MemoryMeter {
     #[inline]
     fn access_line(&mut self, line: u64, store: bool) -> usize {
         let address = line << LINE_SHIFT;
-        let in_page = self.pages.access(address >> PAGE_SHIFT);
+        let page = address >> PAGE_SHIFT;
+        let in_page = self.pages.access(page);
+        self.page_stack.set_counting(self.counts && !store);
+        self.page_stack.access(page << FEWEST_PAGES_SHIFT, false);
         let missed = self.data.access(address, store);
         self.data_128.access(address, store);
+        self.data_sets.0.access(line);
+        self.data_sets.1.access(line);
         if missed <= TRAINING {
             return missed;
         }
@@ -223,6 +270,14 @@ impl MemoryMeter {
             code: self.code.capacity_counts().clone(),
             code_128: self.code_128.capacity_counts().clone(),
             code_ahead: self.code_ahead,
+            pages: self.page_stack.capacity_counts().clone(),
+            data_sets: [self.data_sets.0.misses(), self.data_sets.1.misses()],
+            code_sets: [self.code_sets.0.misses(), self.code_sets.1.misses()],
+            code_sets_ahead: [
+                self.code_sets_ahead.0.misses(),
+                self.code_sets_ahead.1.misses(),
+            ],
+            late_code_sets: [self.code_sets_ahead.0.late(), self.code_sets_ahead.1.late()],
             events: self.figures,
         }
     }
@@ -235,6 +290,11 @@ impl PartialTally for MemoryMeterCounts {
         self.code.merge(&other.code, with);
         self.code_128.merge(&other.code_128, with);
         self.code_ahead.0.merge(&other.code_ahead.0, with);
+        self.pages.merge(&other.pages, with);
+        self.data_sets.merge(&other.data_sets, with);
+        self.code_sets.merge(&other.code_sets, with);
+        self.code_sets_ahead.merge(&other.code_sets_ahead, with);
+        self.late_code_sets.merge(&other.late_code_sets, with);
         self.events.merge(&other.events, with);
     }
 }
@@ -269,6 +329,11 @@ impl MemoryMeterCounts {
             code: self.code.clone(),
             code_128: self.code_128.clone(),
             code_ahead: self.code_ahead,
+            data_sets: self.data_sets,
+            code_sets: self.code_sets,
+            code_sets_ahead: self.code_sets_ahead,
+            late_code_sets: self.late_code_sets,
+            page_misses: std::array::from_fn(|at| self.pages.misses[at]),
         }
     }
 }
@@ -418,6 +483,14 @@ mod tests {
             memory.add_op(&op);
         }
         memory.counts().figures()
+    }
+
+    #[test]
+    fn loads_miss_translations_that_are_used_in_turn() {
+        // One line each of 100 pages, again and again: 128 pages are enough, 64 hold none of them.
+        let misses = figures((0..100_000).map(|i| i % 100 * 4160)).page_misses;
+        assert_eq!(misses[..3], [100_000; 3]);
+        assert_eq!(misses[3..], [100; 5]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod instruction_counts;
 mod memory;
 mod pipelines;
 mod recent_values;
+mod sets;
 mod stack;
 mod stretches;
 mod timing;
@@ -28,12 +29,13 @@ pub use groups::{
 };
 pub use instruction_counts::InstructionCounts;
 pub(crate) use memory::line_of;
-pub use memory::{MemoryFigures, MemoryMeter, MemoryMeterCounts};
+pub use memory::{MemoryFigures, MemoryMeter, MemoryMeterCounts, PAGE_COUNTS};
 pub use pipelines::{DIVIDERS, PipelineCounts, Resolution};
+pub use sets::{SET_CAPACITIES, SetMisses};
 pub use stack::{CAPACITIES, CapacityCounts, LruStack};
 pub use stretches::{StretchCounts, Stretches};
 pub use timing::LatencySchedule;
-pub use timing_counts::{SchedulerCounts, TimingCounts};
+pub use timing_counts::{FETCH_WIDTHS, SchedulerCounts, TimingCounts};
 
 /// Misses per kilo-instruction below which ratios per miss mean nothing.
 pub const FEW_MPKI: f64 = 0.05;

@@ -6,9 +6,9 @@
 //! addition to refilling the front end (Eyerman, Eeckhout, Karkhanis and Smith, TOCS 2009, section
 //! 4.2). Three variants show what changes this cost: two dispatch two operations per cycle and one,
 //! so that branches are dispatched later and part of their wait is over by then; in the third,
-//! loads that miss a cache of 32 KiB take ten cycles more. Three more pipelines, four wide, never
-//! stop. If the first of them is slower than both dispatch and the longest chain, each of the two
-//! limits it in places; in the others, loads that miss take longer.
+//! loads that miss a cache of 32 KiB take ten cycles more. Three more pipelines, four wide, and three
+//! eight wide never stop. If the first of three is slower than both dispatch and the longest chain,
+//! each of the two limits it in places; in the others, loads that miss take longer.
 //!
 //! Effect on the data flow of dividers that take one division at a time.
 //!
@@ -26,21 +26,29 @@ use super::branches::SCHEMES;
 /// Number of pipelines: every variant of every scheme, and the ones that never stop.
 pub(super) const PIPELINES: usize = UNINTERRUPTED + PACES;
 /// Number of pipelines that never stop.
-pub(super) const PACES: usize = 1 + MISS_CYCLES.len();
-/// Additional cycles of loads that miss, in all but the first of them.
+pub(super) const PACES: usize = UNINTERRUPTED_WIDTHS.len() * (1 + MISS_CYCLES.len());
+/// Additional cycles of loads that miss, in all but the first of each width.
 pub const MISS_CYCLES: [u64; 2] = [10, 40];
 /// Position of the first pipeline that never stops.
 pub(super) const UNINTERRUPTED: usize = VARIANTS * SCHEMES.len();
-/// Operations per cycle of that pipeline.
-pub const UNINTERRUPTED_WIDTH: u64 = WIDTHS[UNINTERRUPTED];
+/// Operations per cycle of pipelines that never stop.
+pub const UNINTERRUPTED_WIDTHS: [u64; 2] = [4, 8];
 /// A cycle of each pipeline, variant by variant, each by [`SCHEMES`].
 pub(super) type PerPipeline = [u64; PIPELINES];
 
 const VARIANTS: usize = 4;
 /// Operations that each pipeline dispatches per cycle.
-const WIDTHS: PerPipeline = [4, 4, 2, 2, 1, 1, 4, 4, 4, 4, 4];
+const WIDTHS: PerPipeline = {
+    let [four, eight] = UNINTERRUPTED_WIDTHS;
+    [
+        4, 4, 2, 2, 1, 1, 4, 4, four, four, four, eight, eight, eight,
+    ]
+};
 /// Cycles that each adds to a load that misses the small cache.
-const MISS: PerPipeline = [0, 0, 0, 0, 0, 0, 10, 10, 0, MISS_CYCLES[0], MISS_CYCLES[1]];
+const MISS: PerPipeline = {
+    let [near, far] = MISS_CYCLES;
+    [0, 0, 0, 0, 0, 0, 10, 10, 0, near, far, 0, near, far]
+};
 const REFILL: u64 = 12;
 
 /// Cycles between dispatch and resolution of mispredicted branches.

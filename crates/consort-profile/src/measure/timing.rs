@@ -14,7 +14,7 @@ use super::branches::SCHEMES;
 use super::pipelines::{DividerCycles, Dividers, raise_cycles};
 use super::pipelines::{PerPipeline, Pipelines, UNINTERRUPTED};
 use super::recent_values::RecentValues;
-use super::timing_counts::TimingCounts;
+use super::timing_counts::{FETCH_WIDTHS, TimingCounts};
 
 const WINDOW: usize = 128;
 
@@ -46,6 +46,8 @@ pub struct LatencySchedule {
     fp_operations: u64,
     /// The cycle until which one of the operations so far waits.
     fp_until: u64,
+    /// Operations and instructions since the last taken branch.
+    run: [u64; 2],
     open: bool,
     counted: bool,
     counts: TimingCounts,
@@ -64,6 +66,7 @@ impl Default for LatencySchedule {
             operations: 0,
             fp_operations: 0,
             fp_until: 0,
+            run: [0; 2],
             open: false,
             counted: true,
             counts: TimingCounts::default(),
@@ -91,6 +94,7 @@ impl LatencySchedule {
     /// Lets the following operations count, or only pass through.
     pub fn set_counting(&mut self, counts: bool) {
         self.end_instruction();
+        self.run = [0; 2];
         self.counted = counts;
     }
 
@@ -129,6 +133,21 @@ impl LatencySchedule {
         }
         self.latest.wait(&done);
         self.operations += 1;
+        self.count_turns(op);
+    }
+
+    fn count_turns(&mut self, op: &Op) {
+        self.run[0] += 1;
+        self.run[1] += u64::from(op.first);
+        if op.branch.is_some_and(|branch| branch.taken) {
+            let [operations, instructions] = std::mem::take(&mut self.run);
+            if self.counted {
+                for (turns, width) in self.counts.turns.iter_mut().zip(FETCH_WIDTHS) {
+                    *turns += operations.div_ceil(width);
+                }
+                self.counts.fetched += instructions;
+            }
+        }
     }
 
     /// Counts an operation that waits in a floating-point scheduler. Operations enter in program
@@ -311,6 +330,21 @@ mod tests {
     }
 
     #[test]
+    fn turns_end_at_width_and_taken_branches() {
+        // Runs of nine operations: three turns of four, two of six and eight, one of twelve.
+        let ops = (0..9000_u32).map(|i| match i % 9 {
+            8 => (branch(9), false),
+            _ => (on(OpKind::Integer, 9, 8), false),
+        });
+        let turns = counts(ops).fetch_turns().unwrap();
+        assert_eq!(
+            turns.map(|turns| (turns * 9.0).round()),
+            [3.0, 2.0, 2.0, 1.0]
+        );
+        assert_eq!(counts(std::iter::empty()).fetch_turns(), None);
+    }
+
+    #[test]
     fn program_of_unlike_parts_takes_longer_times() {
         let uneven = |length: u32| {
             let ops = (0..40_000_u32).map(move |i| match i / length % 2 {
@@ -318,7 +352,7 @@ mod tests {
                 0 => (on(OpKind::FpAdd, 1, 1), false),
                 _ => (on(OpKind::Integer, 9, 8), false),
             });
-            counts(ops).unevenness()
+            counts(ops).unevenness()[0]
         };
         // Turn by turn within a window the chain hides what is dispatched with it.
         assert!(uneven(4) < 0.02, "{}", uneven(4));

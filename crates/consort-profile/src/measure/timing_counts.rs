@@ -1,8 +1,11 @@
 //! Counts of the schedules with latencies, and the figures that follow from them.
 
 use super::pipelines::{DIVIDERS, DividerCycles};
-use super::pipelines::{MISS_CYCLES, PACES, PipelineCounts, UNINTERRUPTED_WIDTH};
+use super::pipelines::{MISS_CYCLES, PACES, PipelineCounts, UNINTERRUPTED_WIDTHS};
 use super::{FEW_MPKI, PartialTally};
+
+/// Operations per turn for which turns of fetch are counted.
+pub const FETCH_WIDTHS: [u64; 4] = [4, 6, 8, 12];
 
 /// Times of the schedules, and the resolution of mispredicted branches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +26,11 @@ pub struct TimingCounts {
     pub operations: u64,
     /// Cycles in all with one divider.
     pub divided: DividerCycles,
+    /// Turns of fetch that bring as many operations as each of [`FETCH_WIDTHS`] and end at a taken
+    /// branch.
+    pub turns: [u64; FETCH_WIDTHS.len()],
+    /// Instructions in them.
+    pub fetched: u64,
 }
 
 /// Operations that pass a floating-point scheduler: arithmetic and moves of floating-point and
@@ -58,6 +66,8 @@ impl PartialTally for TimingCounts {
         self.paced.merge(&other.paced, with);
         self.operations.merge(&other.operations, with);
         self.divided.merge(&other.divided, with);
+        self.turns.merge(&other.turns, with);
+        self.fetched.merge(&other.fetched, with);
     }
 }
 
@@ -79,27 +89,45 @@ impl TimingCounts {
         (waiting > 0.0 && present < 1.0).then(|| spread.clamp(0.0, 1.0))
     }
 
-    /// Unevenness, 0 to 1. 0: dispatch and the longest chain limit all windows alike, so that a
+    /// Unevenness by width of dispatch, 0 to 1. 0: dispatch and the longest chain limit all windows alike, so that a
     /// pipeline takes the longer of their times a and b. 1: each limits windows of its own, so that
     /// the pipeline takes both. With the time c that it takes it is `(c − a)(c − b) / ab`, so that
     /// `c = (a + b + √((a − b)² + 4k·ab)) / 2`.
     #[must_use]
-    pub fn unevenness(&self) -> f64 {
-        let dispatch = self.operations as f64 / UNINTERRUPTED_WIDTH as f64;
-        let (chain, both) = (self.time as f64, self.paced[0] as f64);
-        let product = (dispatch * chain).max(1.0);
-        ((both - dispatch).max(0.0) * (both - chain).max(0.0) / product).min(1.0)
+    pub fn unevenness(&self) -> [f64; UNINTERRUPTED_WIDTHS.len()] {
+        let chain = self.time as f64;
+        std::array::from_fn(|at| {
+            let dispatch = self.operations as f64 / UNINTERRUPTED_WIDTHS[at] as f64;
+            let both = self.paces(at)[0] as f64;
+            let product = (dispatch * chain).max(1.0);
+            ((both - dispatch).max(0.0) * (both - chain).max(0.0) / product).min(1.0)
+        })
+    }
+
+    /// Cycles of the pipelines of a width that never stop.
+    fn paces(&self, width: usize) -> [u64; 1 + MISS_CYCLES.len()] {
+        const EACH: usize = 1 + MISS_CYCLES.len();
+        std::array::from_fn(|at| self.paced[width * EACH + at])
     }
 
     /// Cycles that a load that misses a cache of 32 KiB costs, if it takes 10 and 40 cycles more
-    /// than one that hits; `None` if fewer than [`FEW_MPKI`] of a thousand operations miss.
+    /// than one that hits, by width of dispatch; `None` if fewer than [`FEW_MPKI`] of a thousand operations miss.
     #[must_use]
-    pub fn miss_costs(&self) -> Option<[f64; MISS_CYCLES.len()]> {
+    pub fn miss_costs(&self) -> Option<[[f64; MISS_CYCLES.len()]; UNINTERRUPTED_WIDTHS.len()]> {
         let missed = self.branches.missed as f64;
-        let [plain, longer @ ..] = self.paced;
-        let cost = |longer: u64| longer.saturating_sub(plain) as f64 / missed;
         let few = FEW_MPKI / 1000.0 * self.operations as f64;
-        (missed > few).then(|| longer.map(cost))
+        let of_width = |width: usize| {
+            let [plain, longer @ ..] = self.paces(width);
+            longer.map(|longer| longer.saturating_sub(plain) as f64 / missed)
+        };
+        (missed > few).then(|| std::array::from_fn(of_width))
+    }
+
+    /// Turns of fetch per instruction; `None` if no run has ended.
+    #[must_use]
+    pub fn fetch_turns(&self) -> Option<[f64; FETCH_WIDTHS.len()]> {
+        let each = |turns: u64| turns as f64 / self.fetched as f64;
+        (self.fetched > 0).then(|| self.turns.map(each))
     }
 
     /// Share by which the longest chain gets longer with one divider.
@@ -122,11 +150,18 @@ mod tests {
                 missed,
                 ..Default::default()
             },
-            paced: [5_000, 5_000 + 2 * missed, 5_000 + 30 * missed],
+            paced: [
+                5_000,
+                5_000 + 2 * missed,
+                5_000 + 30 * missed,
+                3_000,
+                3_000 + 4 * missed,
+                3_000 + 32 * missed,
+            ],
             operations: 100_000,
             ..Default::default()
         };
-        assert_eq!(of(6).miss_costs(), Some([2.0, 30.0]));
+        assert_eq!(of(6).miss_costs(), Some([[2.0, 30.0], [4.0, 32.0]]));
         assert_eq!(of(5).miss_costs(), None);
     }
 }

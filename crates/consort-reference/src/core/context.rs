@@ -20,6 +20,8 @@ pub(crate) struct ThreadContext<'a> {
     pub(crate) joins_next: bool,
     /// Operations that were fetched, each with the cycle from which it can be dispatched.
     pub(crate) fetched: VecDeque<FetchedOp>,
+    /// Of these, the ones that take a slot of their own.
+    pub(crate) fetched_slots: u32,
     /// Operations in flight in program order; the first has the number `oldest`.
     pub(crate) flying: VecDeque<InFlightOp>,
     pub(crate) oldest: u64,
@@ -212,6 +214,7 @@ impl<'a> ThreadContext<'a> {
             history,
             joins_next: false,
             fetched: VecDeque::new(),
+            fetched_slots: 0,
             flying: VecDeque::new(),
             oldest: 0,
             unissued: 0,

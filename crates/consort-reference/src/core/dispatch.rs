@@ -249,6 +249,7 @@ impl ReferenceCore<'_> {
     /// Puts the next operation in line into the window.
     fn enter_next(&mut self, at: usize, queues: [Option<u8>; 2]) {
         if let Some(next) = self.contexts[at].fetched.pop_front() {
+            self.contexts[at].fetched_slots -= u32::from(!next.fused.before);
             let works = self.ports.works(&next.op);
             self.enter(at, &next, works, queues);
         }

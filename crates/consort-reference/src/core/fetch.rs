@@ -57,15 +57,21 @@ impl ReferenceCore<'_> {
             return self.pools.window.has_room(at);
         }
         // A turn is not begun for less than it can bring.
-        let most = self.tables.front.fetch_width as usize;
-        context.fetched.len() + most <= self.fetch_room()
+        context.fetched_slots + self.widest_turn() <= self.fetch_room()
     }
 
-    /// Operations between fetch and dispatch: the buffer, and the stages before it.
-    fn fetch_room(&self) -> usize {
+    /// Slots that a turn brings at most.
+    fn widest_turn(&self) -> u32 {
         let front = &self.tables.front;
-        let stages = front.fetch_width * (front.refill_cycles - front.issue_delay);
-        front.buffer_ops.max(front.fetch_width) as usize + stages as usize
+        let decoded = front.op_cache.map_or(0, |cache| cache.width);
+        front.fetch_width.max(decoded)
+    }
+
+    /// Slots between fetch and dispatch: the buffer, and the stages before it, each of which takes
+    /// what a turn brings.
+    fn fetch_room(&self) -> u32 {
+        let (front, widest) = (&self.tables.front, self.widest_turn());
+        front.buffer_ops.max(widest) + widest * (front.refill_cycles - front.issue_delay)
     }
 
     fn fetch_thread(&mut self, at: usize, memory: &mut MemoryHierarchy) -> bool {
@@ -75,7 +81,7 @@ impl ReferenceCore<'_> {
             decoded: None,
         };
         let mut any = false;
-        while self.contexts[at].fetched.len() < self.fetch_room() {
+        while self.contexts[at].fetched_slots < self.fetch_room() {
             let Some(op) = self.contexts[at].feed.peek().copied() else {
                 break;
             };
@@ -208,6 +214,7 @@ impl ReferenceCore<'_> {
         let prediction = op.branch.map_or(BranchPrediction::Right, |branch| {
             self.predictors[tables].predict(&mut context.history, op.address, after, branch)
         });
+        context.fetched_slots += u32::from(!fused.before);
         context.fetched.push_back(FetchedOp {
             op,
             ready: now + depth,

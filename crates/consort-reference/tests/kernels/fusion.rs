@@ -40,6 +40,17 @@ fn loads_and_their_additions_take_one_slot() {
 }
 
 #[test]
+fn stages_of_fetch_take_what_decoded_turns_bring() {
+    // Six slots of eight operations per round, and one per four rounds for the loop. Dispatch takes
+    // six slots per cycle, and the turns bring 25 in four cycles.
+    let spec = presets::find("epyc-7763").expect("it is a preset");
+    about(
+        round_cycles(&spec, &ops::mixed_additions(4), 4),
+        25.0 / 24.0,
+    );
+}
+
+#[test]
 fn comparisons_and_their_branches_take_one_slot_and_port() {
     // Two branches per round and one per eight rounds, on two ports.
     for machine in INTEL {

@@ -227,6 +227,20 @@ pub fn load_additions(rounds: usize) -> Vec<Op> {
     })
 }
 
+/// Rounds of two additions of operands in memory, two of registers, and two of vectors.
+pub fn mixed_additions(rounds: usize) -> Vec<Op> {
+    in_loop(rounds, || {
+        let [one, other] = [0, 1].map(load_addition);
+        let adds = [2, 3].map(|number| update(number, Fusion::Add));
+        let vectors = [0, 1].map(|number| {
+            let mut op = Op::new(OpKind::Vector, 0);
+            op.targets[0] = Some(Register::vector(number));
+            op
+        });
+        [one, other, adds, vectors].concat()
+    })
+}
+
 /// Rounds of two comparisons with branches that are never taken, and two additions.
 pub fn fused_branches(rounds: usize) -> Vec<Op> {
     in_loop(rounds, || {

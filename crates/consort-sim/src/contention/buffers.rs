@@ -49,10 +49,22 @@ pub(crate) struct BufferUse {
 /// A thread's use of every buffer, in the same order for all threads of a core type.
 pub(crate) type Buffers = [BufferUse; MOST_BUFFERS];
 
-/// Instructions in flight that its own entries of all buffers sustain.
-fn window(buffers: &Buffers) -> f64 {
-    let sustained = buffers.iter().map(|buffer| buffer.window(buffer.own));
-    sustained.fold(f64::INFINITY, f64::min).max(1.0)
+/// Instructions in flight that its own entries of all buffers sustain, given the instructions per
+/// cycle that a window of some size sustains. Of issue queues, operations that cannot be issued yet
+/// take entries as well, and the more the faster they pass.
+fn window(buffers: &Buffers, rate: impl Fn(f64) -> f64) -> f64 {
+    let sustained = |rate: f64| {
+        let each = buffers.iter();
+        let each = each.map(|buffer| buffer.window(buffer.own - rate * buffer.passing));
+        each.fold(f64::INFINITY, f64::min).max(1.0)
+    };
+    // Larger windows are faster and leave less room, so that each bound gives another one.
+    let (mut least, mut most) = (1.0, sustained(0.0));
+    for _ in 0..2 {
+        least = sustained(rate(most)).max(least);
+        most = sustained(rate(least)).min(most);
+    }
+    0.5 * (least + most)
 }
 
 impl BufferUse {
@@ -124,7 +136,7 @@ fn buffers(
     all[1] = balanced(BufferEntries::from_spec(&tables.load_queue)).buffer_use(on_core, loads);
     all[2] = balanced(BufferEntries::from_spec(&tables.store_queue)).buffer_use(on_core, stores);
     let vector_loads = loads * phase.vector_accesses();
-    let int = of(WorkKind::Integer) + of(WorkKind::Multiply) + loads - vector_loads;
+    let int = of(WorkKind::Integer) + needs.joined + of(WorkKind::Multiply) + loads - vector_loads;
     let computing = [WorkKind::FpAdd, WorkKind::Vector, WorkKind::VectorMove].map(of);
     let vector = computing.into_iter().sum::<f64>() + vector_loads;
     let registers = |spec| balanced(registers(spec, on_core));
@@ -245,20 +257,22 @@ pub(crate) struct WindowModel<'a> {
 
 impl<'a> WindowModel<'a> {
     /// The window of instructions that need `here`, and would need `alone` with the core to
-    /// themselves, on a core with so many threads.
+    /// themselves, on a core with so many threads, and the instructions per cycle that a window of
+    /// some size sustains.
     pub(super) fn new(
         demand: &'a Demand,
         core: &CoreSpec,
         model: &CoreModel,
         [here, alone]: [&InstructionNeeds; 2],
         on_core: f64,
+        rate: impl Fn(f64) -> f64,
     ) -> Self {
         let phase = &demand.phase.spec;
         let used = buffers(model, phase, here, on_core);
-        let whole = window(&buffers(model, phase, alone, 1.0));
+        let whole = window(&buffers(model, phase, alone, 1.0), &rate);
         let out_of_order = core.pipeline == PipelineSpec::OutOfOrder;
         let alone = if out_of_order {
-            window(&used).min(whole)
+            window(&used, &rate).min(whole)
         } else {
             phase.ilp.use_distance
         };
@@ -359,7 +373,7 @@ pub(super) struct WindowPosition {
 }
 
 impl WindowPosition {
-    fn new(window: f64) -> Self {
+    pub(super) fn new(window: f64) -> Self {
         let most = ILP_WINDOWS.len() - 1;
         let next = ILP_WINDOWS.partition_point(|&size| size < window).min(most);
         let before = next

@@ -165,6 +165,17 @@ impl DependenceChain {
         }
     }
 
+    /// Instructions per cycle in a window of some size if nothing waits.
+    pub(super) fn rate(&self, phase: &PhaseSpec, window: f64) -> f64 {
+        let rate = match &self.form {
+            ChainForm::Mean(cost) => phase.ilp.parallelism_at(window) / cost.cycles,
+            ChainForm::Scheduled(chains) => {
+                chains.rate(&chains.undisturbed, WindowPosition::new(window))
+            }
+        };
+        rate / self.intensity
+    }
+
     /// Share of its latency that a hit behind the L1 may cost each load, so that on the chain it
     /// costs an instruction no more than all of it.
     pub(super) fn hit_overlap(&self, window: &WindowModel<'_>, size: f64) -> f64 {

@@ -5,8 +5,9 @@ use super::claims::ResourceShares;
 use super::types::Demand;
 use crate::chip::{Chip, KIB};
 use crate::machine::{CoreSpec, PrefetchScope, Scope};
+use crate::math::interpolate;
 use crate::phase::{LineEffect, MissCurve};
-use crate::program::PhaseSpec;
+use crate::program::{PAGES, PhaseSpec, SetCurve};
 
 /// Misses per instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -15,6 +16,9 @@ pub(crate) struct Misses {
     pub(crate) data: [f64; 4],
     /// Of code: L1I, L2, LLC, all LLC domains.
     pub(crate) code: [f64; 4],
+    /// Lines of code that are fetched along with the line before and are wanted while they are on
+    /// their way.
+    pub(crate) late_code: f64,
     /// Share of misses that prefetching removes if all prefetches find room, 0 to 1.
     pub(crate) covered: f64,
     /// Share of misses that it leaves, 0 to 1.
@@ -34,6 +38,8 @@ pub(crate) struct Misses {
     /// Mispredicted branches.
     pub(crate) branch: f64,
     pub(crate) tlb: f64,
+    /// Loads from pages that only the last level of the TLB has.
+    pub(crate) far_pages: f64,
 }
 
 /// Shares of prefetching that siblings on one prefetcher leave to a thread, 0 to 1.
@@ -66,9 +72,13 @@ pub(crate) struct MissModel<'a> {
     code_lines: LineEffect,
     /// Effective capacities that lines of code find in the sets of the L1I.
     sets: CacheSets,
+    /// Lines in a set of the L1D, the L2 and the L1I.
+    ways: [u32; 3],
     /// TLB misses per instruction. They depend on pages, not on the length of lines, and on
     /// nothing that co-runners change.
     tlb: f64,
+    /// Loads per instruction from pages that only the TLB's last level has.
+    far_pages: f64,
     /// Share of the sequential misses that the prefetcher covers, 0 to 1.
     coverage: f64,
     /// Share of misses that prefetching removes; negative if it adds misses.
@@ -95,7 +105,13 @@ impl<'a> MissModel<'a> {
         let prefetcher = core.prefetcher.as_ref();
         let coverage = prefetcher.map_or(0.0, |p| p.coverage);
         let effect = phase.spec.prefetch.effectiveness * coverage;
-        let reach = tlb_bytes(core, on_core);
+        let reach = tlb_bytes(core, core.tlb.entries, on_core);
+        let tlb = phase.data.mpki(reach) * demand.intensity * phase.spec.page_spread / 1000.0;
+        let first = core.tlb.first_entries.zip(phase.spec.page_mpki);
+        let first = first.map_or(0.0, |(entries, mpki)| {
+            let pages = tlb_bytes(core, entries, on_core) / MEASURED_PAGE;
+            interpolate(&PAGES, &mpki, pages) * demand.intensity / 1000.0
+        });
         Self {
             phase: &phase.spec,
             intensity: demand.intensity,
@@ -105,7 +121,13 @@ impl<'a> MissModel<'a> {
             data_lines,
             code_lines: LineEffect::for_code(&phase.spec, line_bytes),
             sets: CacheSets::from_ways(core.l1i.ways),
-            tlb: phase.data.mpki(reach) * demand.intensity * phase.spec.page_spread / 1000.0,
+            ways: [
+                core.l1d.ways,
+                core.l2.as_ref().unwrap_or(&core.l1d).ways,
+                core.l1i.ways,
+            ],
+            tlb,
+            far_pages: (first - tlb).max(0.0),
             coverage,
             // Lines longer than the curves' have left less that is in sequence.
             prefetch_effect: if effect > 0.0 {
@@ -131,17 +153,37 @@ impl<'a> MissModel<'a> {
 
     /// Misses of a thread that holds these bytes and mispredicts so many branches per instruction.
     pub(super) fn misses(&self, held: &ResourceShares, branch: f64) -> Misses {
-        let data = misses_by_level(self.data_curve, held.data, self.intensity);
+        // LLCs spread lines over their sets by hashes.
+        let conflicts = self.phase.data_conflicts.as_ref();
+        let conflicts = |level: usize, bytes: f64| match (conflicts, self.ways.get(level)) {
+            (Some(curve), Some(&ways)) if level < 2 => curve.conflicts(bytes, ways),
+            _ => 0.0,
+        };
+        let data = misses_by_level(self.data_curve, held.data, self.intensity, conflicts);
         let data = data.map(|misses| misses * self.data_lines.misses);
         // Where a level is missing, what is beyond the L1I counts as missed by it.
         let [_, l2, llc, all] = held.code;
         let [_, l1i, _] = held.code_l1i;
-        let mut code = misses_by_level(self.code_curve, [l1i, l2, llc, all], 1.0);
-        code[0] = self
-            .sets
-            .misses(self.code_curve, held.code_l1i)
-            .max(code[1]);
-        let code = code.map(|misses| misses * self.code_lines.misses * self.code_lines.not_next);
+        let mut code = misses_by_level(self.code_curve, [l1i, l2, llc, all], 1.0, |_, _| 0.0);
+        let lines = &self.code_lines;
+        let next = lines.misses * lines.not_next;
+        code = code.map(|misses| misses * next);
+        let (l1i, late_code) = match &self.phase.next_lines {
+            Some(next) => {
+                let bytes = self.sets.whole(held.code_l1i);
+                let of =
+                    |curve: &SetCurve| lines.misses * curve.lines(bytes, self.ways[2]) / 1000.0;
+                (of(&next.missed), of(&next.late))
+            }
+            None => {
+                let missed = next * self.sets.misses(self.code_curve, held.code_l1i);
+                (
+                    missed,
+                    missed * (1.0 - lines.not_next) / lines.not_next.max(1e-3),
+                )
+            }
+        };
+        code[0] = l1i.max(code[1]);
         let whole = self.prefetch_effect;
         let effect = whole.min(whole * held.prefetching);
         let beyond = data[3];
@@ -157,6 +199,7 @@ impl<'a> MissModel<'a> {
         Misses {
             data,
             code,
+            late_code,
             covered: whole.clamp(0.0, 1.0),
             exposed: 1.0 - effect.clamp(0.0, 1.0),
             demand_l2: if self.prefetches_to_l2 {
@@ -171,6 +214,7 @@ impl<'a> MissModel<'a> {
             lines: fetched + written,
             branch,
             tlb: self.tlb,
+            far_pages: self.far_pages,
         }
     }
 
@@ -180,35 +224,42 @@ impl<'a> MissModel<'a> {
         misses.demand / mlp + misses.prefetched / depth + misses.code[3]
     }
 
-    /// Lines of code that are fetched along with the line before, per line that is missed, and the
-    /// cycles from then until they are wanted: the ones that the line before takes to run at so many
-    /// cycles per instruction. A branch to the line before skips half of it.
-    pub(super) fn next_lines(&self, pace: f64) -> (f64, f64) {
-        let lines = &self.code_lines;
+    /// Cycles from the fetch of a line of code along with the line before until it is wanted: the
+    /// ones that the line before takes to run at so many cycles per instruction. A branch to the line
+    /// before skips half of it.
+    pub(super) fn next_line_run(&self, pace: f64) -> f64 {
         let instructions = self.line_bytes / self.phase.code_bytes();
-        let followed = 1.0 - lines.not_next;
-        let run = instructions * (0.5 + 0.5 * followed) * pace;
-        (followed / lines.not_next.max(1e-3), run)
+        let followed = 1.0 - self.code_lines.not_next;
+        instructions * (0.5 + 0.5 * followed) * pace
     }
 }
 
-/// Misses per instruction at rising capacities; a larger level never misses more.
-fn misses_by_level(curve: &MissCurve, held: [f64; 4], intensity: f64) -> [f64; 4] {
+/// Misses per instruction at rising capacities, with those that conflicts add at each level; a
+/// larger level never misses more.
+fn misses_by_level(
+    curve: &MissCurve,
+    held: [f64; 4],
+    intensity: f64,
+    conflicts: impl Fn(usize, f64) -> f64,
+) -> [f64; 4] {
     let (mut largest, mut missed) = (0.0, curve.mpki(0.0));
-    held.map(|bytes| {
-        if bytes > largest {
-            largest = bytes;
-            missed = curve.mpki(largest);
+    core::array::from_fn(|level| {
+        if held[level] > largest {
+            largest = held[level];
+            missed = missed.min(curve.mpki(largest) + conflicts(level, largest));
         }
         missed * intensity / 1000.0
     })
 }
 
-/// TLB reach of one of the PUs in use of a core, bytes.
-fn tlb_bytes(core: &CoreSpec, on_core: f64) -> f64 {
+/// Bytes of a page for which [`PAGES`] are measured.
+const MEASURED_PAGE: f64 = 4096.0;
+
+/// Reach of so many entries of a core's TLB for one of the PUs in use, bytes.
+fn tlb_bytes(core: &CoreSpec, entries: u32, on_core: f64) -> f64 {
     let sharers = match core.tlb.per {
         Scope::Pu => 1.0,
         Scope::Core => on_core,
     };
-    f64::from(core.tlb.entries) * core.tlb.page_kib * KIB / sharers
+    f64::from(entries) * core.tlb.page_kib * KIB / sharers
 }

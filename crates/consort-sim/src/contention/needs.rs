@@ -35,6 +35,9 @@ pub(crate) struct InstructionNeeds {
     pub(crate) bubbles: f64,
     /// Share of the turns of fetch behind which they pass, 0 to 1.
     pub(crate) pauses: f64,
+    /// Integer operations that are executed with the branch behind them: of no count, but they
+    /// write registers.
+    pub(crate) joined: f64,
     /// Operations by work.
     pub(crate) count: WorkAmounts,
     /// Port cycles by work.
@@ -58,11 +61,11 @@ impl StretchNeeds {
         width: f64,
         on_core: f64,
     ) -> Vec<Self> {
-        let code = CodeSupply::new(&model.tables.front, phase, on_core);
         let mut all: Vec<Self> = Vec::with_capacity(phase.stretches.len());
         let mut before: Option<&StretchSpec> = None;
         let kinds = DistinguishedKinds::new(model, phase);
         let fused = FusedOperations::new(model, phase);
+        let code = CodeSupply::new(&model.tables.front, phase, &fused, on_core);
         for stretch in &phase.stretches {
             // Stretches that were not measured are alike in pairs, and this costs more than the rest.
             let like = |before: &&StretchSpec| {
@@ -101,6 +104,7 @@ impl InstructionNeeds {
             mean.dispatch_turns += share * needs.dispatch_turns;
             mean.fetch_turns += share * needs.fetch_turns;
             mean.bubbles += share * needs.bubbles;
+            mean.joined += share * needs.joined;
             mean.pauses += share * needs.fetch_turns * needs.pauses;
             for at in 0..needs.works.len() {
                 mean.count[at] += share * needs.count[at];
@@ -128,6 +132,13 @@ impl InstructionNeeds {
     /// measured.
     pub(super) fn measured_dispatch(&self) -> f64 {
         self.operations / RESOLUTION_WIDTH
+    }
+
+    /// Share of the way from a dispatch of four operations per cycle, for which costs are measured, to
+    /// one of eight, of a core that takes so many cycles per instruction, 0 to 1.
+    pub(super) fn share_of_wide_dispatch(&self, cycles: f64) -> f64 {
+        let [four, eight] = [4.0, 8.0].map(|width| self.operations / width);
+        ((four - cycles) / (four - eight)).clamp(0.0, 1.0)
     }
 
     /// Operations per instruction of a kind of work by which ports differ; 0 of others.
@@ -166,6 +177,7 @@ impl InstructionNeeds {
             fetch_turns,
             bubbles,
             pauses,
+            joined,
             count,
             works,
         }
@@ -332,13 +344,15 @@ struct CodeSupply<'a> {
     bytes: f64,
     /// Share of the code that is not there decoded, 0 to 1.
     undecoded: f64,
+    /// Turns that decoded code takes, over those of runs of random lengths.
+    turns: f64,
 }
 
 impl<'a> CodeSupply<'a> {
     /// The share of decoded code follows from the misses of a cache as large as the code that all
     /// lines cover, for lines so long, over the lines that runs between taken branches touch.
     /// Threads have equal parts of what they share.
-    fn new(front: &'a FrontTables, phase: &Phase, on_core: f64) -> Self {
+    fn new(front: &'a FrontTables, phase: &Phase, fused: &FusedOperations, on_core: f64) -> Self {
         let bytes = phase.spec.code_bytes();
         let undecoded = front.op_cache.map_or(1.0, |cache| {
             let parts = match cache.sharing {
@@ -349,12 +363,20 @@ impl<'a> CodeSupply<'a> {
             let lines = f64::from(cache.ops / cache.line_ops.max(1)) / parts;
             let effect = LineEffect::for_code(&phase.spec, DECODED_BYTES);
             let capacity = lines * DECODED_BYTES / effect.space;
-            let sets = CacheSets::from_ways(cache.ways);
-            let mut held = [0.0; SETS];
-            for (held, share) in held.iter_mut().zip(sets.capacities()) {
-                *held = share * capacity;
-            }
-            let missed = effect.misses * sets.misses(&phase.code, held);
+            let missed = match &phase.spec.instruction_conflicts {
+                Some(conflicts) => {
+                    (phase.code.mpki(capacity) + conflicts.conflicts(capacity, cache.ways)) / 1000.0
+                }
+                None => {
+                    let sets = CacheSets::from_ways(cache.ways);
+                    let mut held = [0.0; SETS];
+                    for (held, share) in held.iter_mut().zip(sets.capacities()) {
+                        *held = share * capacity;
+                    }
+                    sets.misses(&phase.code, held)
+                }
+            };
+            let missed = effect.misses * missed;
             let touched = phase.spec.taken_branches() + bytes / DECODED_BYTES;
             (missed / touched).min(1.0)
         });
@@ -362,13 +384,16 @@ impl<'a> CodeSupply<'a> {
             front,
             bytes,
             undecoded,
+            turns: front.op_cache.map_or(1.0, |cache| {
+                measured_turns(phase, fused, f64::from(cache.width))
+            }),
         }
     }
 
     /// Cycles of fetch per instruction of so many taken branches and operations.
     fn fetch_cycles(&self, taken: f64, operations: f64) -> f64 {
+        let goes_on = goes_on(taken, operations);
         let taken = taken.max(RAREST);
-        let goes_on = 1.0 - (taken / operations).min(1.0);
         let decoding = || {
             let block = operations * f64::from(self.front.fetch_bytes) / self.bytes;
             CodeRun { goes_on, block }.cycles(f64::from(self.front.fetch_width))
@@ -377,7 +402,7 @@ impl<'a> CodeSupply<'a> {
         let run = match self.front.op_cache {
             None => decoding(),
             Some(cache) => {
-                let decoded = 1.0 / (1.0 - pow(goes_on, f64::from(cache.width)));
+                let decoded = self.turns / (1.0 - pow(goes_on, f64::from(cache.width)));
                 if self.undecoded > 0.0 {
                     decoded + self.undecoded * (decoding() - decoded).max(0.0)
                 } else {
@@ -387,6 +412,26 @@ impl<'a> CodeSupply<'a> {
         };
         taken * run
     }
+}
+
+/// Likelihood that another operation follows in a run, 0 to 1.
+fn goes_on(taken: f64, operations: f64) -> f64 {
+    1.0 - (taken.max(RAREST) / operations).min(1.0)
+}
+
+/// Turns of so many slots that a phase's code takes as measured, over those of runs of random
+/// lengths; 1 if they were not measured.
+fn measured_turns(phase: &Phase, fused: &FusedOperations, width: f64) -> f64 {
+    let (mut at_random, mut operations, mut slots) = (0.0, 0.0, 0.0);
+    for stretch in &phase.stretches {
+        let of_stretch = fused.slots(stretch);
+        let going_on = pow(goes_on(stretch.taken, of_stretch), width);
+        at_random += stretch.share * stretch.taken.max(RAREST) / (1.0 - going_on);
+        operations += stretch.share * stretch.operations;
+        slots += stretch.share * of_stretch;
+    }
+    let turns = phase.spec.fetch_turns(width * operations / slots);
+    turns.map_or(1.0, |turns| turns / at_random)
 }
 
 /// Operations from one taken branch to the next.

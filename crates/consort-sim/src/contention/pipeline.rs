@@ -48,7 +48,8 @@ pub(crate) struct CycleTerms {
     pub(crate) wrong_path: f64,
     /// Stall: memory, if it were idle.
     pub(crate) memory: f64,
-    /// Stall: page walks.
+    /// Page walks, which are stalls, and translations by the last level of the TLB; those are active
+    /// cycles out of order.
     pub(crate) tlb: f64,
     /// Stalls in all, without queueing and locks.
     pub(crate) stall: f64,
@@ -131,12 +132,14 @@ impl ThreadSetting<'_> {
         (terms.l2, terms.llc) = self.latencies.hits(&terms.misses, 1.0 / terms.mlp);
         terms.stall += dependences + terms.l2 + terms.llc;
         terms.branch = terms.misses.branch * self.core.pipeline_depth_cycles;
+        terms.tlb = terms.misses.far_pages * self.latencies.far_page;
+        terms.stall += terms.tlb;
     }
 
     fn fill_out_of_order_terms(&self, held: &ResourceShares, terms: &mut CycleTerms) {
         let (latencies, limits) = (&self.latencies, &self.limits);
         let ilp = &self.demand.phase.spec.ilp;
-        let costs = latencies.measured_hits(ilp, &terms.misses, 1.0 / terms.mlp);
+        let costs = latencies.measured_hits(ilp, &terms.misses, (1.0 / terms.mlp, self.wide));
         let hits = match costs {
             Some(_) => (0.0, 0.0),
             None => {
@@ -174,7 +177,9 @@ impl ThreadSetting<'_> {
         terms.wrong_path = terms.misses.branch * resolution.min(into_window);
         terms.branch = terms.misses.branch * self.branches.refill + terms.resolving;
         let (l2_hits, llc_hits) = costs.unwrap_or_default();
-        let filled = filled + l2_hits + llc_hits;
+        let translations = latencies.translations(ilp, &terms.misses, self.wide);
+        let late_loads = l2_hits + llc_hits + translations;
+        let filled = filled + late_loads;
         let full = self.full_window_share(held.window, filled, terms);
         let beyond = |front: f64, all: f64, chain: f64| {
             front + full * (self.full_window_cycles(1.0 / all, chain) - front)
@@ -201,12 +206,13 @@ impl ThreadSetting<'_> {
         terms.llc = terms.active - dividing - with_l2;
         terms.l2 += full * l2_hits;
         terms.llc += full * llc_hits;
-        terms.active += full * (l2_hits + llc_hits);
+        terms.tlb = full * translations;
+        terms.active += full * late_loads;
         // Of the window that co-runners leave alone, because a queue whose ends are nearly as fast
         // as each other is sensitive, and what it holds acts on them: the iteration would not settle.
         let undisturbed = self.chain.in_window(&self.window, self.window.alone);
         let emptied = self.full_window_cycles(limits.port_cycles, undisturbed.cycles(&NO_WAITS));
-        let slower = (emptied + l2_hits + llc_hits) * limits.front;
+        let slower = (emptied + late_loads) * limits.front;
         let room = self.window.alone;
         terms.backed_up = (self.window.filled(slower, terms.misses.branch) / room).min(1.0);
         if self.on_core > 1.0 {
@@ -233,7 +239,7 @@ impl ThreadSetting<'_> {
 
     /// Cycles per instruction in a full window, given those of the core's limits and of the chain.
     fn full_window_cycles(&self, limits: f64, chain: f64) -> f64 {
-        overlapped_time(limits, chain, self.demand.phase.spec.unevenness())
+        overlapped_time(limits, chain, self.unevenness)
     }
 
     /// Share of the instructions that are dispatched into a full window, 0 to 1.
@@ -285,15 +291,18 @@ impl ThreadSetting<'_> {
             (code[2] - code[3], self.latencies.remote.unwrap_or(0.0)),
             (code[3], behind_llc),
         ];
-        let (next, run) = self.misses.next_lines(pace.max(1.0 / self.limits.all));
+        let run = self.misses.next_line_run(pace.max(1.0 / self.limits.all));
+        // Next lines come from where the lines before them do.
+        let next = misses.late_code / code[0].max(1e-9);
         let cost =
             |(misses, cycles): (f64, f64)| misses * (cycles + next * (cycles - run).max(0.0));
         let fetch: f64 = of_level.into_iter().map(cost).sum();
         terms.fetch += fetch;
         terms.memory = misses.demand * behind_llc / terms.mlp;
-        terms.tlb = misses.tlb * self.core.tlb.walk_cycles / terms.walks;
+        let walks = misses.tlb * self.core.tlb.walk_cycles / terms.walks;
+        terms.tlb += walks;
         terms.felt_lines = self.misses.felt_lines(misses, terms.mlp);
-        terms.stall += fetch + terms.branch + terms.memory + terms.tlb;
+        terms.stall += fetch + terms.branch + terms.memory + walks;
     }
 
     /// Cycles per instruction that floating-point operations are in execution, over all of them.

@@ -33,6 +33,9 @@ pub(crate) struct ThreadSetting<'a> {
     pub(crate) limits: CoreLimits,
     pub(crate) chain: DependenceChain,
     pub(crate) window: WindowModel<'a>,
+    /// Share of the way from a dispatch of four operations per cycle to one of eight, 0 to 1.
+    pub(crate) wide: f64,
+    pub(crate) unevenness: f64,
     pub(crate) latencies: CacheLatencies,
     pub(crate) misses: MissModel<'a>,
     pub(crate) branches: BranchModel<'a>,
@@ -67,15 +70,20 @@ impl<'a> ThreadSetting<'a> {
         let units = unit_use(core, &phase.mix);
         let latencies = CacheLatencies::new(chip, place, demand.home_node);
         let misses = MissModel::new(chip, demand, core, on_core as f64, prefetching);
-        let mut window = WindowModel::new(demand, core, model, [&needs, &alone], on_core as f64);
+        let rate = |window: f64| limits.all.min(chain.rate(phase, window));
+        let both = [&needs, &alone];
+        let mut window = WindowModel::new(demand, core, model, both, on_core as f64, rate);
         if let Some(most) = model.tables.balance_misses.filter(|_| on_core > 1) {
             let long = misses.data_lines.long;
             window = window.with_balance(most, long, latencies.l2, needs.width);
         }
+        let wide = needs.share_of_wide_dispatch(1.0 / limits.front);
         Self {
             demand,
             core,
             model,
+            wide,
+            unevenness: phase.unevenness(wide),
             hz: chip.frequency_hz(place),
             on_core: on_core as f64,
             needs,
@@ -156,6 +164,8 @@ pub(crate) struct CacheLatencies {
     pub(crate) remote: Option<f64>,
     /// Of idle memory behind the LLC, in addition to the LLC's.
     pub(crate) memory: f64,
+    /// Cycles that the last level of the TLB adds to a load.
+    pub(crate) far_page: f64,
 }
 
 impl CacheLatencies {
@@ -181,6 +191,7 @@ impl CacheLatencies {
             has_llc,
             remote: llc.remote_latency_ns.map(cycles),
             memory: cycles(chip.memory_latency_ns(place, home_node)),
+            far_page: core.tlb.hit_cycles.unwrap_or(0.0),
         }
     }
 
@@ -200,14 +211,14 @@ impl CacheLatencies {
     }
 
     /// Cycles per instruction that hits in L2 and LLC cost in a full window, `None` if the profile
-    /// lacks them; bounded as those of [`CacheLatencies::hits`] are.
+    /// lacks them; bounded as those of [`CacheLatencies::hits`] are; `wide` as in [`IlpSpec::miss_cost`].
     pub(super) fn measured_hits(
         &self,
         ilp: &IlpSpec,
         misses: &Misses,
-        overlap: f64,
+        (overlap, wide): (f64, f64),
     ) -> Option<(f64, f64)> {
-        let cost = |cycles: f64| Some(ilp.miss_cost(cycles - self.l1)?.min(cycles * overlap));
+        let cost = |cycles: f64| Some(ilp.miss_cost(cycles - self.l1, wide)?.min(cycles * overlap));
         let here = (misses.data[1] - misses.data[2]) * cost(self.llc)?;
         let remote = match self.remote {
             Some(cycles) => (misses.data[2] - misses.data[3]) * cost(cycles)?,
@@ -215,6 +226,12 @@ impl CacheLatencies {
         };
         let in_l2 = self.l2_hits(misses);
         Some((in_l2 * cost(self.l2)?, misses.exposed * (here + remote)))
+    }
+
+    /// Cycles per instruction that translations by the last level of the TLB cost in a full window; 0
+    /// if the profile lacks the cost of late loads.
+    pub(super) fn translations(&self, ilp: &IlpSpec, misses: &Misses, wide: f64) -> f64 {
+        misses.far_pages * ilp.miss_cost(self.far_page, wide).unwrap_or(0.0)
     }
 
     /// Hits in the L2 per instruction.
@@ -233,6 +250,6 @@ impl CacheLatencies {
         let in_l2 = misses.data[0] - misses.data[1];
         let beyond = misses.exposed * misses.data[1];
         let late = in_l2 * (self.l2 - self.l1) + beyond * (self.llc - self.l1);
-        late.max(0.0)
+        late.max(0.0) + misses.far_pages * self.far_page
     }
 }

@@ -6,6 +6,7 @@ mod build;
 mod chains;
 mod classes;
 mod copies;
+mod counts;
 mod dividers;
 mod domains;
 mod forms;
