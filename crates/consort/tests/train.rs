@@ -199,7 +199,7 @@ fn missing_for_live_training() -> Option<&'static str> {
 }
 
 #[test]
-fn commands_on_two_pus_give_rows_and_a_model() {
+fn commands_give_rows_and_a_model() {
     if let Some(reason) = missing_for_live_training() {
         return common::skipped(reason);
     }
