@@ -110,9 +110,20 @@ def stretch_lines(stretches: list[dict]) -> list[str]:
     return ["stretches = [", *map(stretch_line, kept), "]"]
 
 
+def shares(chain: dict) -> dict:
+    """A chain's operations per instruction without those that are 0 and may be left out."""
+    kept = ("plain", "load", "fp")
+    return {key: share for key, share in chain.items() if key in kept or share >= 0.00005}
+
+
 def entry_lines(key: str, value: object) -> list[str]:
-    """A key of a phase: on one line, or a line for each of its keys if that would be too long."""
+    """A key of a phase: on one line, or a line for each of its parts if that would be too long."""
     line = f"{key} = {inline(value)} # profile"
+    if len(line) > LONGEST and isinstance(value, list) and isinstance(value[0], list):
+        lines = [f"{key} = ["]
+        for row in value:
+            lines += ["    [", *(f"        {inline(shares(part))}, # profile" for part in row), "    ],"]
+        return [*lines, "]"]
     if not isinstance(value, dict) or len(line) <= LONGEST:
         return [line]
     return [line for part, inner in value.items() for line in entry_lines(f"{key}.{part}", inner)]

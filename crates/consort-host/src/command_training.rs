@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn slowdown_is_per_instruction_if_counted_and_else_per_run() {
+    fn slowdown_is_per_instruction_if_counted() {
         let alone = sums(2.0, 4.0, 8e9);
         // Half as much again per run, of twice the instructions.
         assert_eq!(sums(1.0, 3.0, 8e9).slowdown_over(&alone), Some(0.75));

@@ -199,7 +199,7 @@ fn missing_for_live_training() -> Option<&'static str> {
 }
 
 #[test]
-fn commands_on_two_pus_give_rows_and_a_model() {
+fn commands_give_rows_and_a_model() {
     if let Some(reason) = missing_for_live_training() {
         return common::skipped(reason);
     }
@@ -207,45 +207,41 @@ fn commands_on_two_pus_give_rows_and_a_model() {
     let (data, rows) = (folder.path().join("data"), folder.path().join("rows.csv"));
     std::fs::write(&data, vec![b'x'; 20_000_000]).unwrap();
     let loops = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
-    let read = |program: &str| format!("{program} {}", data.display());
+    let read = |program: &str| format!("{program} {0} {0}", data.display());
     let commands = [
         format!("sh -c '{loops}'"),
         read("sha256sum"),
         read("md5sum"),
-        read("cksum"),
+        read("sha512sum"),
         read("wc -l -w"),
     ];
     let mut training = consort();
-    training.args([
-        "train",
-        "--as-siblings",
-        "0,1",
-        "--quick",
-        "--format",
-        "json",
-    ]);
-    training.arg("--save-rows").arg(&rows);
+    training.args(["train", "--as-siblings", "0,1", "--quick"]);
+    training
+        .args(["--format", "json", "--save-rows"])
+        .arg(&rows);
     for command in &commands {
         training.arg("--command").arg(command);
     }
     let output = run(&mut training);
+    // The rows are there even if they determine no model, which depends on what was sampled.
+    let text = std::fs::read_to_string(&rows).unwrap();
+    let head = "program,corunner,slowdown,";
+    assert!(text.starts_with(head), "{text} {}", stderr(&output));
+    let count = text.lines().count() - 1;
+    assert!((1..=30).contains(&count), "{text}");
+    for line in text.lines().skip(1) {
+        let slowdown: f64 = line.split(',').nth(2).unwrap().parse().unwrap();
+        assert!(slowdown > 0.0 && slowdown.is_finite(), "{line}");
+    }
     if output.status.code() == Some(2) {
-        // Which rows there are depends on how busy the host is; refusing them is right.
         return common::skipped(&stderr(&output));
     }
     let document = json(&output);
     let source = document["source"].as_str().unwrap();
     assert!(source.contains("5 commands in 15 pairs"), "{source}");
     assert!(source.contains("once alone and together"), "{source}");
-    let count = document["levels"][0]["rows"].as_u64().unwrap();
-    assert!((5..=30).contains(&count), "{count}");
-    let text = std::fs::read_to_string(&rows).unwrap();
-    assert!(text.starts_with("program,corunner,slowdown,"), "{text}");
-    assert_eq!(text.lines().count() as u64, count + 1);
-    for line in text.lines().skip(1) {
-        let slowdown: f64 = line.split(',').nth(2).unwrap().parse().unwrap();
-        assert!(slowdown > 0.0 && slowdown.is_finite(), "{line}");
-    }
+    assert_eq!(document["levels"][0]["rows"], count);
     // The model of the rows is that of the runs.
     let again = run(consort()
         .args(["train", "--format", "json", "--rows"])

@@ -143,8 +143,8 @@ fn files_stay_readable() {
     for program in all() {
         assert!(program.phases.len() <= 12, "{}", program.name);
         let longest = text(&program.name).lines().map(str::len).max().unwrap();
-        // A measured stretch, which has to be on one line, is the longest.
-        assert!(longest <= 200, "{}: {longest}", program.name);
+        // Measured stretches and chains, which have to be on one line each, are the longest.
+        assert!(longest <= 260, "{}: {longest}", program.name);
     }
 }
 
@@ -191,8 +191,8 @@ fn lbm_follows_from_its_measurements() {
 fn streamcluster_follows_from_its_measurements() {
     let program = find("streamcluster").unwrap();
     let threads = program.threads.as_ref().unwrap();
-    // 129,600 barriers in 22.12·10^9 instructions.
-    near(threads.barrier.unwrap().spacing_minstr, 0.1707, 0.01);
+    // 129,600 barriers in 22.12·10^9 instructions, at 16,384 points between them instead of 200,000.
+    near(threads.barrier.unwrap().spacing_minstr, 2.084, 0.01);
     let phase = &program.phases[0];
     assert_eq!(
         (phase.prefetch.effectiveness, phase.prefetch.excess),

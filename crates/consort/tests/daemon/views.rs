@@ -153,7 +153,7 @@ fn share_of_time_without_management_gives_an_effect() {
 #[test]
 fn process_is_explained_by_its_busy_threads() {
     let daemon = Daemon::with("", &["--policy", "spread:active=0"]);
-    let mut demo = super::Command::new(super::common::demo());
+    let mut demo = Command::new(super::common::demo());
     let mut child = demo
         .args(["int", "--threads", "2", "--seconds", "20"])
         .stdout(Stdio::null())

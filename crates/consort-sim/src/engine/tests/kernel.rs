@@ -61,7 +61,7 @@ fn ticks_of_other_pus_come_later() {
 }
 
 #[test]
-fn page_faults_return_to_user_mode_and_take_kernel_time() {
+fn page_faults_return_and_take_kernel_time() {
     let spec = |faults: &str| ProgramSpec {
         page_faults_per_minstr: faults.parse().ok(),
         ..program()

@@ -45,7 +45,7 @@ fn threads_share_each_phase() {
 }
 
 #[test]
-fn short_run_is_the_whole_program_in_small_and_starts_again() {
+fn short_run_is_the_program_in_small() {
     // 0.2·10⁹ instructions of a program of 10⁹, twice.
     let spec = phased("serial_share = 0.5");
     let mode = RunMode::RestartUntilAllDoneTimes(2);
@@ -62,7 +62,7 @@ fn short_run_is_the_whole_program_in_small_and_starts_again() {
 }
 
 #[test]
-fn first_thread_passes_through_phases_of_its_serial_section() {
+fn first_thread_has_phases_of_its_serial_section() {
     let all = executed(&run(&phased("serial_share = 0.5")));
     let other = [125.0, 0.2 * 125.0];
     // The first phase is its own, and a quarter of the second.
