@@ -3,6 +3,7 @@
 use crate::output::count;
 use consort_core::{Class, ControlTurn};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -112,8 +113,21 @@ pub(crate) fn start_meter(what: impl Into<Cow<'static, str>>) -> ProgressMeter {
         bar.set_style(style);
     }
     bar.set_message(what);
-    bar.enable_steady_tick(TICK);
+    start_ticking(&bar);
     ProgressMeter(bar)
+}
+
+/// Starts the thread that redraws a bar. It takes no signals: a live machine waits for those of its
+/// command, and would never see one that this thread had received.
+fn start_ticking(bar: &ProgressBar) {
+    if bar.is_hidden() {
+        return;
+    }
+    let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK);
+    bar.enable_steady_tick(TICK);
+    if let Ok(before) = before {
+        let _ = before.thread_set_mask();
+    }
 }
 
 /// A bar of instructions up to `limit`, or a count if the total is unknown. With `stdout_taken`, the
