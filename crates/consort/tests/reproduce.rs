@@ -217,10 +217,7 @@ fn first_table_has_published_figures_with_verdicts() {
         assert!(shown[verdicts..].contains(heading), "{heading}: {shown}");
     }
     let score = place("Published and ours over all studies: ");
-    assert!(
-        shown[score..].contains("- power7 L2 misses mcf: "),
-        "{shown}"
-    );
+    assert!(shown[score..].contains("power7 L2 misses mcf; "), "{shown}");
     let files = contents(folder.path());
     assert!(files["W2-reference.csv"].contains("power7 L2 misses mcf"));
     assert!(files["W2.html"].contains("Why published figures and ours disagree"));
