@@ -39,7 +39,7 @@ pub struct ComparedFigure {
     pub within_third: bool,
     /// Section, table or figure of the source.
     pub section: Option<String>,
-    /// Reason why the two disagree; `None` if nobody has found it.
+    /// Reason why the two disagree; `None` if it is not known.
     pub reason: Option<String>,
 }
 
@@ -69,7 +69,7 @@ pub struct UnmatchedFigure {
     pub reason: String,
 }
 
-/// Number of figures that agree, of those that could.
+/// Number of figures that agree, out of all that could.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AgreementCount {
     /// Figures that agree.

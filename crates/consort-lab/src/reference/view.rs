@@ -8,7 +8,7 @@ use consort_data::{
     ReportTableError,
 };
 
-/// Stands for the reason of a disagreement that nobody has explained.
+/// Stands for the reason of a disagreement without an explanation.
 const OPEN: &str = "open question";
 
 /// Groups of bars in a figure at most; more have no room for their names.

@@ -209,7 +209,7 @@ impl PreparedMix {
             "first-half" => "symbiotic:core-asymmetry=first-half",
             "first-half-inside" => "symbiotic:core-asymmetry=first-half-inside",
             // Bounds, by what headlines show, for policies that pair over the whole chip, and for
-            // those that leave threads near their memory.
+            // policies that leave threads near their memory.
             "oracle" => "oracle:numa=false,objective=throughput",
             "oracle-in-node" => "oracle:objective=throughput",
             "core-asymmetry" => "symbiotic:core-asymmetry=true",
