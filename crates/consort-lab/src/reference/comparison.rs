@@ -138,7 +138,6 @@ impl ReferenceComparison {
                     self.score.direction.add(false);
                 }
                 self.score.within_third.add(false);
-                let why = entry.and_then(|entry| entry.reason.as_deref());
                 let column = line.column.clone().unwrap_or_default();
                 self.unmatched.push(UnmatchedFigure {
                     line: line.line,
@@ -147,7 +146,7 @@ impl ReferenceComparison {
                     unit: line.unit.clone(),
                     section: line.section.clone(),
                     level,
-                    reason: why.map_or_else(|| absence.clone(), |why| format!("{absence}: {why}")),
+                    reason: absence,
                 });
             }
         }
