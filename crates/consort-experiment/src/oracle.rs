@@ -40,7 +40,7 @@ const SWAPS_PER_THREAD: usize = 50;
 /// Share of a PU from which a thread takes part, as for `symbiotic`.
 const ACTIVE: f64 = 0.1;
 
-/// What an oracle minimises, and among which pairs.
+/// Objective of an oracle, and the pairs that it chooses among.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OracleGoal {
     pub(super) objective: SlowdownObjective,

@@ -37,7 +37,7 @@ pub struct ReferenceLine {
     pub section: Option<String>,
 }
 
-/// What a source prints.
+/// Figure as a source prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum PublishedValue {

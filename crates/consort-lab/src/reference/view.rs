@@ -8,7 +8,7 @@ use consort_data::{
     ReportTableError,
 };
 
-/// Stands for the reason of a disagreement that nobody has explained.
+/// Stands for the reason of a disagreement without an explanation.
 const OPEN: &str = "open question";
 
 /// Groups of bars in a figure at most; more have no room for their names.
@@ -23,7 +23,7 @@ pub struct ReferenceView {
     pub table: ReportTable,
     /// Published next to ours, a figure for each unit.
     pub figures: Vec<Figure>,
-    /// Figures that disagree, each with its reason.
+    /// Figures that disagree, those of a reason together, with the reason.
     pub misses: Vec<String>,
 }
 
@@ -47,6 +47,10 @@ const COLUMNS: [(&str, &str); 14] = [
 
 /// Range of [`COLUMNS`] for people.
 const FOR_PEOPLE: std::ops::Range<usize> = 5..12;
+/// Place of our figure in [`COLUMNS`].
+const OURS: usize = 7;
+/// Stands for a figure that the study lacks.
+const NOT_MEASURED: &str = "not measured";
 
 /// A figure as it is shown, with or without a value of ours.
 struct ShownFigure {
@@ -92,7 +96,11 @@ impl ReferenceComparison {
                 Some(_) => format!("{} ({number})", one.name),
                 None => one.name.clone(),
             };
-            verdicts.push(&name, one.cells[FOR_PEOPLE].to_vec())?;
+            let mut cells = one.cells[FOR_PEOPLE].to_vec();
+            if matches!(one.ours, Cell::Missing { .. }) {
+                cells[OURS - FOR_PEOPLE.start] = NOT_MEASURED.into();
+            }
+            verdicts.push(&name, cells)?;
             table.push(&number.to_string(), one.cells.to_vec())?;
         }
         Ok(Some(ReferenceView {
@@ -103,7 +111,7 @@ impl ReferenceComparison {
         }))
     }
 
-    /// Figures that disagree, each with its reason.
+    /// Figures that disagree, those of a reason together, with the reason.
     pub fn misses(&self) -> Vec<String> {
         misses(&self.shown())
     }
@@ -157,7 +165,7 @@ impl ReferenceComparison {
         }
         for one in &self.unmatched {
             let [study, row, column] = &one.names;
-            let gap = || Cell::missing("not measured");
+            let gap = || Cell::missing(NOT_MEASURED);
             shown.push(ShownFigure {
                 cells: [
                     study.as_str().into(),
@@ -193,12 +201,20 @@ fn columns(key: &str, title: &str, all: &[(&str, &str)]) -> Result<ReportTable, 
     ReportTable::new(key, title, columns.collect())
 }
 
+/// A text for each reason, with the names of its figures in front.
 fn misses(shown: &[ShownFigure]) -> Vec<String> {
-    let texts = shown.iter().filter_map(|one| {
-        let miss = one.miss.as_ref()?;
-        Some(format!("{}: {miss}", one.name))
-    });
-    texts.collect()
+    let mut names: Vec<(&str, Vec<&str>)> = Vec::new();
+    for one in shown {
+        let Some(miss) = &one.miss else { continue };
+        match names.iter_mut().find(|(reason, _)| reason == miss) {
+            Some((_, names)) => names.push(&one.name),
+            None => names.push((miss, vec![&one.name])),
+        }
+    }
+    let texts = names.iter();
+    texts
+        .map(|(reason, names)| format!("{}: {reason}", names.join("; ")))
+        .collect()
 }
 
 /// Bars of the published numbers next to ours, a figure for each unit.
@@ -246,7 +262,14 @@ fn figures(shown: &[ShownFigure]) -> Result<Vec<Figure>, FigureError> {
         let key: String = key.chars().map(plain).collect();
         let text = "Published ranges are bars to their middle; intervals of ours are over runs.";
         let title = "Published and ours";
-        Figure::new(key.trim_end_matches('-'), title, text, 0, Plot::Bars(bars))
+        let runs = all.iter().filter_map(|one| one.ours.n()).max().unwrap_or(0);
+        Figure::new(
+            key.trim_end_matches('-'),
+            title,
+            text,
+            runs,
+            Plot::Bars(bars),
+        )
     };
     units.iter().map(figure).collect()
 }

@@ -164,7 +164,8 @@ fn s4_sets_every_policy_against_random() {
     let mixes = ["4/01", "4/02", "5/01", "5/02"];
     assert_eq!(row_keys(&output, "workloads"), by_policy(&mixes));
     assert_eq!(row_keys(&output, "programs"), mixes);
-    let even = row_keys(&output, "evenly-placed");
+    let mut even = row_keys(&output, "evenly-placed");
+    even.retain(|row| !row.ends_with("/oracle-in-node"));
     assert_eq!(even, by_policy(&["4", "5", "all"]));
     let longer = [
         "4/01/linux",

@@ -111,6 +111,8 @@ impl Engine {
                 program.processes_left -= 1;
                 for t in program.members.clone() {
                     self.sleep(t, ThreadStatus::Unborn);
+                    // A new process has not been anywhere.
+                    self.threads[t].queue.pu = None;
                 }
                 continue;
             }

@@ -270,20 +270,32 @@ pub(in crate::studies) fn inverse(
 /// Number of random pairs that are inverted.
 const RANDOM_PAIRS: usize = 1000;
 
+/// Least `beta` of components that random stacks have: no inverse finds a component again whose
+/// measured cycles hardly depend on its own.
+const FOUND_AGAIN: f64 = 0.1;
+
 /// Mean cycles of random stacks that the inverse puts under a wrong cause after the forward model,
 /// percent.
 fn random_stacks_error(level: &LevelParameters, seed: u64) -> Result<f64, StudyError> {
     let mut random = Pcg64::seed_from_u64(seed);
-    let components = level.parameters().len();
+    let parameters = level.parameters();
     let mut wrong = 0.0;
     for _ in 0..RANDOM_PAIRS {
         let own: [Vec<f64>; 2] = std::array::from_fn(|_| {
-            let drawn: Vec<f64> = (0..components).map(|_| random.random::<f64>()).collect();
+            let drawn = parameters.iter().map(|component| {
+                let share = random.random::<f64>();
+                if component.beta.abs() < FOUND_AGAIN {
+                    0.0
+                } else {
+                    share
+                }
+            });
+            let drawn: Vec<f64> = drawn.collect();
             let sum: f64 = drawn.iter().sum();
             drawn.iter().map(|share| share / sum).collect()
         });
         let seen = [0, 1].map(|thread: usize| {
-            let mut together = vec![0.0; components];
+            let mut together = vec![0.0; parameters.len()];
             level.predict_stack(&own[thread], &own[1 - thread], &mut together);
             together
         });

@@ -208,8 +208,10 @@ impl PreparedMix {
             "symbiotic-in-node" => "symbiotic:numa=true",
             "first-half" => "symbiotic:core-asymmetry=first-half",
             "first-half-inside" => "symbiotic:core-asymmetry=first-half-inside",
-            // A bound for policies that pair over the whole chip, by what headlines show.
+            // Bounds, by what headlines show, for policies that pair over the whole chip, and for
+            // policies that leave threads near their memory.
             "oracle" => "oracle:numa=false,objective=throughput",
+            "oracle-in-node" => "oracle:objective=throughput",
             "core-asymmetry" => "symbiotic:core-asymmetry=true",
             other => other,
         };

@@ -37,7 +37,7 @@ pub(crate) struct ReproduceArgs {
     /// Folder for tables, figures and pages, created if absent; consort-studies if not given. Given a second time, FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit
     #[arg(short, long, value_name = "DIR|FILE")]
     pub(crate) out: Vec<PathBuf>,
-    /// CSV file of published figures (study,row,value; column, unit and section if known) to compare with instead of those that come with Consort
+    /// CSV file of published figures (study,row,value; column, unit and section if known) to compare with in place of the built-in ones
     #[arg(long, value_name = "FILE")]
     pub(crate) reference: Option<PathBuf>,
     #[command(flatten)]

@@ -259,8 +259,8 @@ impl CoreHalves {
         self.shares.retain(is_here);
     }
 
-    /// The cores for each group: the first half for those that wait for memory most, so many of them
-    /// as the half's share of the cores, and the second half for the others.
+    /// The cores for each group: the first half for the groups that wait for memory most, as many as
+    /// the half's share of the cores, and the second half for the others.
     pub(super) fn seats(
         &self,
         topology: &Topology,
