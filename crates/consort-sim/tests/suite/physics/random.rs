@@ -64,6 +64,7 @@ prop_compose! {
             core.l1d.per = scopes[3];
             core.branch_predictor.per = scopes[4];
             core.l1d.size_kib = l1;
+            (core.tlb.first_entries, core.tlb.hit_cycles) = (Some(64), Some(7.0));
             match l2 {
                 Some(kib) => core.l2.as_mut().unwrap().size_kib = kib,
                 None => core.l2 = None,
