@@ -135,10 +135,10 @@ impl InstructionNeeds {
     }
 
     /// Share of the way from a dispatch of four operations per cycle, for which costs are measured, to
-    /// one of eight, of a core that takes so many cycles per instruction, 0 to 1.
-    pub(super) fn share_of_wide_dispatch(&self, cycles: f64) -> f64 {
+    /// one of eight, 0 to 1.
+    pub(super) fn share_of_wide_dispatch(&self) -> f64 {
         let [four, eight] = [4.0, 8.0].map(|width| self.operations / width);
-        ((four - cycles) / (four - eight)).clamp(0.0, 1.0)
+        ((four - self.dispatch_turns) / (four - eight)).clamp(0.0, 1.0)
     }
 
     /// Operations per instruction of a kind of work by which ports differ; 0 of others.

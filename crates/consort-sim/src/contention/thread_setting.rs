@@ -77,7 +77,7 @@ impl<'a> ThreadSetting<'a> {
             let long = misses.data_lines.long;
             window = window.with_balance(most, long, latencies.l2, needs.width);
         }
-        let wide = needs.share_of_wide_dispatch(1.0 / limits.front);
+        let wide = alone.share_of_wide_dispatch();
         Self {
             demand,
             core,

@@ -6,8 +6,8 @@ use consort_sim::machine::{
     CoreSpec, L2Group, MachineSpec, NumaSpec, PipelineSpec, RobSharing, Scope, SmtMode,
 };
 use consort_sim::program::{
-    ChainSpec, DivisionSpec, ILP_WINDOWS, IlpSpec, MixSpec, PhaseSpec, PrefetchSpec,
-    ResolutionSpec, StretchSpec,
+    ChainSpec, DivisionSpec, ILP_WINDOWS, IlpSpec, MixSpec, NextLineSpec, PhaseSpec, PrefetchSpec,
+    ResolutionSpec, SetCurve, StretchSpec,
 };
 use proptest::prelude::*;
 
@@ -64,6 +64,7 @@ prop_compose! {
             core.l1d.per = scopes[3];
             core.branch_predictor.per = scopes[4];
             core.l1d.size_kib = l1;
+            (core.tlb.first_entries, core.tlb.hit_cycles) = (Some(64), Some(7.0));
             match l2 {
                 Some(kib) => core.l2.as_mut().unwrap().size_kib = kib,
                 None => core.l2 = None,
@@ -175,6 +176,37 @@ pub fn chains() -> impl Strategy<Value = Vec<[ChainSpec; ILP_WINDOWS.len()]>> {
     prop::collection::vec(set, 1..3)
 }
 
+/// Lines in caches of sets, fewer in larger ones and in sets of eight.
+fn set_curves() -> impl Strategy<Value = SetCurve> {
+    prop::collection::vec((0.0f64..10.0, 0.0f64..1.0), 9).prop_map(|mut points| {
+        points.sort_by(|x, y| y.0.total_cmp(&x.0));
+        let eight: f64 = points.iter().fold(1.0, |least, (_, part)| least.min(*part));
+        SetCurve {
+            four_ways: std::array::from_fn(|at| points[at].0),
+            eight_ways: std::array::from_fn(|at| eight * points[at].0),
+        }
+    })
+}
+
+/// What profiles count of sets, next lines, pages, turns of fetch and wide dispatch.
+type AddedCounts = ([SetCurve; 4], [f64; 8], [f64; 4], f64);
+
+fn added_counts() -> impl Strategy<Value = AddedCounts> {
+    let pages = prop::array::uniform8(0.0f64..30.0);
+    let turns = prop::array::uniform4(0.05f64..0.5);
+    (
+        prop::array::uniform4(set_curves()),
+        pages,
+        turns,
+        0.0f64..10.0,
+    )
+        .prop_map(|(curves, mut pages, mut turns, wide)| {
+            pages.sort_by(|x, y| y.total_cmp(x));
+            turns.sort_by(|x, y| y.total_cmp(x));
+            (curves, pages, turns, wide)
+        })
+}
+
 prop_compose! {
     pub fn phases()(
         shares in prop::array::uniform6(0.01f64..1.0),
@@ -197,7 +229,7 @@ prop_compose! {
         miss_costs in prop::option::of((0.0f64..10.0, 1.0f64..30.0)),
         absorbed in prop::option::of((0.0f64..1.0, 0.0f64..1.0)),
         curves in prop::option::of(predictor_curves()),
-        chains in prop::option::of(chains()),
+        (chains, counts) in (prop::option::of(chains()), prop::option::of(added_counts())),
     ) -> PhaseSpec {
         let falling = |mut points: Vec<f64>| {
             points.sort_by(|x, y| y.total_cmp(x));
@@ -237,6 +269,14 @@ prop_compose! {
         p.prefetch = PrefetchSpec { effectiveness, excess };
         p.writeback_share = writeback;
         p.page_spread = spread;
+        if let Some(([data, code, missed, late], pages, turns, wide)) = counts {
+            p.data_conflicts = Some(data);
+            p.instruction_conflicts = Some(code);
+            p.next_lines = Some(NextLineSpec { missed, late });
+            p.page_mpki = Some(pages);
+            p.code.turns = Some(turns);
+            p.ilp.wide_miss_costs = p.ilp.miss_costs.map(|costs| costs.map(|cost| cost + wide));
+        }
         p
     }
 }
