@@ -1,6 +1,6 @@
 //! Many runs under several contenders.
 
-use super::alone::AloneWork;
+use super::alone::{AloneWork, RunUntil};
 use super::contender::Contender;
 use super::error::ExperimentError;
 use super::result::RunResult;
@@ -35,8 +35,11 @@ pub struct ContenderRow {
     pub energy_j: MeanEstimate,
     /// Energy times delay, J·s.
     pub ed: MeanEstimate,
+    /// Mean over the programs of the time from start to end, s.
+    pub turnaround_s: MeanEstimate,
     /// Throughput over the baseline's, run by run: geometric mean, with the longer half of its
-    /// interval. For a single program this is the ratio of times.
+    /// interval. For a single program this is the ratio of times. If whole programs run once, the
+    /// baseline's makespan over the contender's.
     pub speedup: MeanEstimate,
     /// Masks changed per run.
     pub moves: MeanEstimate,
@@ -49,6 +52,8 @@ pub struct PolicyComparison {
     pub machine: String,
     /// The workload.
     pub workload: String,
+    /// Work of each program, and the end of a run.
+    pub until: RunUntil,
     /// Runs of each contender.
     pub runs: usize,
     /// The contender to which speedups refer.
@@ -100,17 +105,17 @@ pub fn compare_runs(
     let contenders = &ready?;
     let work = experiment.measure_work(context.seed())?;
     let results = run_all(experiment, contenders, &work, runs, context)?;
-    let base: Vec<f64> = results[baseline].iter().map(|r| r.stp).collect();
     let comparison = PolicyComparison {
         machine: experiment.chip.spec().name.clone(),
         workload: experiment.workload.text.clone(),
+        until: experiment.until,
         runs,
         baseline: contenders[baseline].name().to_owned(),
         seed: context.seed(),
         results: contenders
             .iter()
             .zip(&results)
-            .map(|(contender, results)| row(contender, results, &base))
+            .map(|(contender, results)| row(contender, results, &results[baseline]))
             .collect(),
     };
     Ok(ComparedRuns {
@@ -142,12 +147,17 @@ fn run_all(
         .collect())
 }
 
-fn row(contender: &Contender, results: &[RunResult], base: &[f64]) -> ContenderRow {
+fn row(contender: &Contender, results: &[RunResult], base: &[RunResult]) -> ContenderRow {
     let over = |value: fn(&RunResult) -> f64| {
         let values: Vec<f64> = results.iter().map(value).collect();
         estimate(ConfidenceInterval::from_values(&values))
     };
-    let stp: Vec<f64> = results.iter().map(|r| r.stp).collect();
+    let speed = |run: &RunResult| match run.until {
+        RunUntil::EqualWork => run.stp,
+        RunUntil::AllFinished => 1.0 / run.makespan_s,
+    };
+    let speeds = |runs: &[RunResult]| -> Vec<f64> { runs.iter().map(speed).collect() };
+    let speedup = RatioInterval::from_pairs(&speeds(results), &speeds(base));
     ContenderRow {
         policy: contender.name().to_owned(),
         stp: over(|r| r.stp),
@@ -156,7 +166,11 @@ fn row(contender: &Contender, results: &[RunResult], base: &[f64]) -> ContenderR
         makespan_s: over(|r| r.makespan_s),
         energy_j: over(|r| r.energy_j),
         ed: over(|r| r.ed),
-        speedup: estimate(RatioInterval::from_pairs(&stp, base).map(|r| r.to_interval())),
+        turnaround_s: over(|r| {
+            let times = r.programs.iter().map(|p| p.together_s);
+            times.sum::<f64>() / r.programs.len() as f64
+        }),
+        speedup: estimate(speedup.map(|r| r.to_interval())),
         moves: over(|r| r.moves as f64),
     }
 }
@@ -174,6 +188,7 @@ mod tests {
     use crate::Scale;
     use crate::testing::workers;
     use crate::testing::{chip, pair};
+    use std::sync::Arc;
 
     fn comparison(count: usize) -> PolicyComparison {
         let experiment = Experiment::new(&chip("bulldozer-6282se"), pair(["mcf", "sphinx3"]), 1.0);
@@ -204,6 +219,29 @@ mod tests {
         let ours = &comparison.results[1];
         let about = ours.stp.mean / comparison.results[0].stp.mean;
         assert!((ours.speedup.mean / about - 1.0).abs() < 0.01);
+    }
+
+    /// The ratio of makespans by hand, run by run.
+    #[test]
+    fn whole_programs_are_compared_by_last_end() {
+        let mut workload = pair(["mcf", "sphinx3"]);
+        for (entry, length) in workload.entries.iter_mut().zip([1.0, 4.0]) {
+            let mut program = (*entry.program).clone();
+            program.phases.truncate(1);
+            program.phases[0].length_ginstr = length;
+            entry.program = Arc::new(program);
+        }
+        let experiment = Experiment {
+            until: RunUntil::AllFinished,
+            ..Experiment::new(&chip("bulldozer-6282se"), workload, 1.0)
+        };
+        let contenders = ["linux", "aggregate"].map(|p| Contender::new(p, "linux").unwrap());
+        let context = ExperimentContext::new(5, Scale::Quick, workers(1), &|_| ());
+        let compared = compare_runs(&experiment, &contenders, 0, 2, &context).unwrap();
+        let ends: Vec<f64> = compared.runs.iter().map(|run| run.makespan_s).collect();
+        let by_hand = ((ends[0] / ends[2]) * (ends[1] / ends[3])).sqrt();
+        let found = compared.comparison.results[1].speedup.mean;
+        assert!((found - by_hand).abs() < 1e-12, "{found} {by_hand}");
     }
 
     #[test]

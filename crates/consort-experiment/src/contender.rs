@@ -268,11 +268,8 @@ mod tests {
 
     fn experiment() -> Experiment {
         Experiment {
-            chip: chip("bulldozer-6282se"),
-            workload: pair(["hmmer", "povray"]),
-            alone_s: 0.5,
             quantum: Some(std::time::Duration::from_millis(100)),
-            free_migration: false,
+            ..Experiment::new(&chip("bulldozer-6282se"), pair(["hmmer", "povray"]), 0.5)
         }
     }
 

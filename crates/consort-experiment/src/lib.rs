@@ -35,7 +35,7 @@ pub mod traced;
 pub mod train;
 pub mod watch;
 
-pub use alone::{AloneWork, NullSampleSource, build_machine, measure_alone, measure_full_length};
+pub use alone::{AloneWork, NullSampleSource, RunUntil, build_machine, measure_alone};
 pub use compare::{
     ComparedRuns, ContenderRow, MeanEstimate, PolicyComparison, compare_runs, find_baseline,
 };

@@ -120,7 +120,8 @@ pub(crate) enum Verb {
     Simulate(SimulateArgs),
     /// Run a workload on a simulated machine under several policies, many times
     #[command(
-        after_help = "Example: consort compare --machine power7:smt=2 --workload '8*h264ref+8*povray' --policies aggregate,linux,workover --runs 10"
+        after_help = "Example: consort compare --machine bulldozer-6282se --workload '4*hmmer+4*povray' --policies aggregate,linux,workover --until all-finished\n\
+                      Example: consort compare --machine power8:smt=2 --workload 'mix:spec2006/20?seed=7' --policies linux,symbiotic"
     )]
     Compare(CompareArgs),
     /// Run a workload under thread mappings and show which resource decides between them

@@ -96,6 +96,40 @@ fn a_comparison_has_its_keys_and_intervals() {
     }
 }
 
+/// As in W3, the integer programs are longer, so `aggregate` leaves half of the cores idle at the end.
+#[test]
+fn whole_programs_are_compared_by_the_time_until_all_have_finished() {
+    let args = "compare -p aggregate,workover --runs 2 --until all-finished --baseline workover";
+    let args: Vec<&str> = args.split(' ').chain(BULLDOZER).collect();
+    let compared = json(&run(
+        consort().args([&args[..], &["--format", "json"]].concat())
+    ));
+    assert_eq!(compared["until"], "all-finished");
+    let [aggregate, workover] = compared["results"].as_array().unwrap().as_slice() else {
+        panic!("two policies were compared")
+    };
+    let mean = |row: &Value, key: &str| row[key]["mean"].as_f64().unwrap();
+    assert!(mean(aggregate, "turnaround_s") < mean(aggregate, "makespan_s"));
+    let (speedup, longer) = (
+        mean(aggregate, "speedup"),
+        mean(aggregate, "makespan_s") / mean(workover, "makespan_s"),
+    );
+    assert!(longer > 1.1 && (speedup * longer - 1.0).abs() < 1e-3);
+    let table = run(consort().args(&args));
+    let table = String::from_utf8(table.stdout).unwrap();
+    assert!(
+        table.contains("each program runs once and whole"),
+        "{table}"
+    );
+
+    let alone = [&args[..], &["--alone", "2s"]].concat();
+    check_refused(&alone, &["--alone", "--until all-finished"]);
+    let args = "simulate -m bulldozer-6282se -w hmmer --until all-finished".split(' ');
+    let text = run(consort().args(args));
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("all have finished after"), "{text}");
+}
+
 #[test]
 fn same_seed_same_bytes_for_any_number_of_workers() {
     let with = |jobs: &str| compare(&["-p", "random,linux", "--runs", "4", "--jobs", jobs]);

@@ -7,14 +7,18 @@ use crate::output::{self, OutputColumn, OutputFormat, count, number, text};
 use crate::{descriptions, values};
 use anyhow::Result;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use consort_core::split_unquoted;
 use consort_experiment::{
-    Contender, ContenderRow, Experiment, ExperimentError, MeanEstimate, RunResult, compare_runs,
-    find_baseline, long,
+    Contender, ContenderRow, Experiment, ExperimentError, MeanEstimate, RunResult, RunUntil,
+    compare_runs, find_baseline, long,
 };
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// Time that each program's work takes alone by default.
+const ALONE: Duration = Duration::from_secs(30);
 
 /// Machine and workload to simulate.
 #[derive(Debug, Args)]
@@ -31,9 +35,12 @@ pub(crate) struct SetupArgs {
     /// Quantum between decisions; each policy's own if not given
     #[arg(short, long, value_name = "TIME", value_parser = parse_simulated)]
     pub(crate) interval: Option<Duration>,
-    /// Time that each program's work takes alone
-    #[arg(long, value_name = "TIME", value_parser = parse_simulated, default_value = "30s")]
-    pub(crate) alone: Duration,
+    /// Time that each program's work takes alone; 30s if not given
+    #[arg(long, value_name = "TIME", value_parser = parse_simulated)]
+    pub(crate) alone: Option<Duration>,
+    /// equal-work: each program does what takes it --alone by itself, and starts again until the last has done so; all-finished: each runs once, whole, and time counts until each and all have finished
+    #[arg(long, value_name = "END", default_value = "equal-work", value_parser = until_parser())]
+    pub(crate) until: RunUntil,
     /// Seed of all randomness; the same seed gives the same result on every host
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
     pub(crate) seed: u64,
@@ -89,16 +96,26 @@ pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
     file.write(&compared.runs)?;
     let comparison = compared.comparison;
     let results = &comparison.results;
-    output::print(args.setup.format, COLUMNS, results, &comparison, || {
+    let base = &comparison.baseline;
+    let (columns, method) = match comparison.until {
+        RunUntil::EqualWork => (COLUMNS, format!("speedup is STP over that of {base}")),
+        RunUntil::AllFinished => (
+            ONCE_COLUMNS,
+            format!(
+                "each program runs once and whole; speedup is the time until all have finished under \
+                 {base} over that under the policy"
+            ),
+        ),
+    };
+    output::print(args.setup.format, columns, results, &comparison, || {
         let machine = descriptions::label(&args.setup.machine, &comparison.machine);
         format!(
-            "{}\n{} on {machine}: mean of {} each, ± half a 95 % interval (Student's t); speedup is \
-             STP over that of {}, run by run (geometric). Simulated; machine and program figures \
-             have their sources in `consort machine` and `consort programs`.\n",
-            output::table(COLUMNS, results),
+            "{}\n{} on {machine}: mean of {} each, ± half a 95 % interval (Student's t); {method}, run by \
+             run (geometric). Simulated; machine and program figures have their sources in \
+             `consort machine` and `consort programs`.\n",
+            output::table(columns, results),
             comparison.workload,
             count(comparison.runs, "run"),
-            comparison.baseline,
         )
     })?;
     Ok(ExitCode::SUCCESS)
@@ -112,12 +129,26 @@ pub(super) fn experiment(args: &SetupArgs) -> Result<Experiment> {
              (consort machine --list)",
         ));
     }
+    if args.until == RunUntil::AllFinished && args.alone.is_some() {
+        return Err(bad_input(
+            "--alone sets equal work, but with --until all-finished each program is as long as its \
+             description says; leave one of them out",
+        ));
+    }
+    let chip = descriptions::chip(&args.machine)?;
+    let workload = descriptions::workload(&args.workload)?;
+    let alone = args.alone.unwrap_or(ALONE);
     Ok(Experiment {
-        chip: descriptions::chip(&args.machine)?,
-        workload: descriptions::workload(&args.workload)?,
-        alone_s: args.alone.as_secs_f64(),
+        until: args.until,
         quantum: args.interval,
-        free_migration: false,
+        ..Experiment::new(&chip, workload, alone.as_secs_f64())
+    })
+}
+
+fn until_parser() -> impl TypedValueParser<Value = RunUntil> {
+    PossibleValuesParser::new(["equal-work", "all-finished"]).map(|name| match name.as_str() {
+        "all-finished" => RunUntil::AllFinished,
+        _ => RunUntil::EqualWork,
     })
 }
 
@@ -151,6 +182,19 @@ pub(super) fn contenders(policies: &[String], os: &str) -> Result<Vec<Contender>
     let contenders = names.map(|name| Contender::new(&name, os));
     contenders.collect::<Result<_, _>>().map_err(refusal)
 }
+
+/// Columns of whole programs that run once: the times first.
+const ONCE_COLUMNS: &[OutputColumn<ContenderRow>] = &[
+    text("policy", |r| r.policy.clone()),
+    number("all finished (s)", |r| format_estimate(r.makespan_s, 2)),
+    number("speedup", |r| format_estimate(r.speedup, 3)),
+    number("each, mean (s)", |r| format_estimate(r.turnaround_s, 2)),
+    number("ANTT", |r| format_estimate(r.antt, 3)),
+    number("unfairness", |r| format_estimate(r.unfairness, 3)),
+    number("energy (J)", |r| format_estimate(r.energy_j, 0)),
+    number("ED (J s)", |r| format_estimate(r.ed, 0)),
+    number("moves", |r| format_estimate(r.moves, 1)),
+];
 
 fn format_estimate(measure: MeanEstimate, digits: usize) -> String {
     match measure.ci95 {

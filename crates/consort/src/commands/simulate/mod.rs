@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use consort_core::ThreadId;
 use consort_data::{AtomicFile, PUBLIC};
-use consort_experiment::{Contender, ProgramResult, RunResult};
+use consort_experiment::{Contender, ProgramResult, RunResult, RunUntil};
 use consort_sim::chip::Chip;
 use consort_sim::contention::{CpiStack, ThreadRates};
 use consort_sim::engine::{Observer, PuUse, RunSegment};
@@ -132,7 +132,7 @@ pub(crate) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
 
 fn summary(run: &RunResult, machine: &str) -> String {
     format!(
-        "\n{} under {} on {} (seed {}, one run, simulated)\n\
+        "\n{} under {} on {} (seed {}, one run, simulated)\n{}\
          STP {:.3}, ANTT {:.3}, unfairness {:.3}, makespan {:.2} s, energy {:.0} J, ED {:.0} J s\n\
          {} masks changed, {} migrations; decisions {:.1} us mean, {:.1} us at most ({} made)\n\
          {:.1} s simulated in {:.3} s of host time, {:.2e} instructions per host second\n",
@@ -140,6 +140,13 @@ fn summary(run: &RunResult, machine: &str) -> String {
         run.policy,
         machine,
         run.seed,
+        match run.until {
+            RunUntil::EqualWork => String::new(),
+            RunUntil::AllFinished => format!(
+                "each program once and whole: all have finished after {:.2} s\n",
+                run.makespan_s
+            ),
+        },
         run.stp,
         run.antt,
         run.unfairness,

@@ -17,7 +17,7 @@ use consort_data::recording::Recording;
 use consort_data::{
     Axis, Bar, BarChart, BarSeries, Figure, List, Plot, ReportColumn, ReportTable, figures_page,
 };
-use consort_experiment::{ContenderRow, MeanEstimate, PolicyComparison, compare_runs};
+use consort_experiment::{ContenderRow, MeanEstimate, PolicyComparison, RunUntil, compare_runs};
 use guess::{DroppedThreads, StandIn};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -152,7 +152,8 @@ fn simulate(args: &WhatIfArgs, workload: &str) -> Result<PolicyComparison> {
         workload: workload.to_owned(),
         os: "linux".to_owned(),
         interval: None,
-        alone: ALONE,
+        alone: Some(ALONE),
+        until: RunUntil::EqualWork,
         seed: args.seed,
         format: args.format,
         out: args.numbers.out.clone(),
