@@ -98,7 +98,7 @@ fn a_comparison_has_its_keys_and_intervals() {
 
 /// As in W3, the integer programs are longer, so `aggregate` leaves half of the cores idle at the end.
 #[test]
-fn whole_programs_are_compared_by_the_time_until_all_have_finished() {
+fn whole_programs_are_compared_by_last_end() {
     let args = "compare -p aggregate,workover --runs 2 --until all-finished --baseline workover";
     let args: Vec<&str> = args.split(' ').chain(BULLDOZER).collect();
     let compared = json(&run(
@@ -128,6 +128,39 @@ fn whole_programs_are_compared_by_the_time_until_all_have_finished() {
     let text = run(consort().args(args));
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("all have finished after"), "{text}");
+}
+
+#[test]
+fn idle_policies_warn_and_attainable_gain_is_shown() {
+    let args = "compare -m bulldozer-6282se -w 4*mcf+4*povray -p aggregate,oracle --alone 200ms";
+    let output = run(consort().args(args.split(' ').chain(["--runs", "1"])));
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    for part in ["% of attainable", "over aggregate", " 100 "] {
+        assert!(text.contains(part), "'{part}' is missing in: {text}");
+    }
+    let args = "-m bulldozer-6282se -w 4*mcf+4*povray -p workover --alone 200ms --format json";
+    for verb in ["compare", "simulate"] {
+        let output = run(consort().arg(verb).args(args.split(' ')));
+        let warning = "workover decided at most once and moved nothing: its quantum is 1 s";
+        assert!(
+            json(&output)["warnings"][0]
+                .as_str()
+                .unwrap()
+                .starts_with(warning)
+        );
+    }
+    let args = "simulate -m bulldozer-6282se -w 4*mcf -p workover --alone 200ms";
+    let text = String::from_utf8(run(consort().args(args.split(' '))).stdout).unwrap();
+    assert!(
+        text.contains("warning: workover decided at most once"),
+        "{text}"
+    );
+    let args = "compare -m power8:smt=2 -w mcf+povray -p linux --alone 1s --runs 2";
+    let text = String::from_utf8(run(consort().args(args.split(' '))).stdout).unwrap();
+    assert!(
+        text.contains("% of attainable is unknown: 2 threads on 10 cores"),
+        "{text}"
+    );
 }
 
 #[test]
