@@ -10,6 +10,7 @@ use consort_sim::engine::{
 };
 use consort_sim::program::ThreadsSpec;
 use consort_sim::{SimMachine, workload};
+use serde::Serialize;
 use std::sync::Arc;
 
 /// A simulated machine with its energy model.
@@ -61,6 +62,29 @@ impl SampleSource for NullSampleSource {
 
     fn sample(&mut self, _: ThreadId, _: &ThreadCounts, _: u64) -> Sample {
         Sample::default()
+    }
+}
+
+/// Work of each program, and the end of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunUntil {
+    /// Every program does what takes it the same time alone, and starts again until the last has
+    /// done its work, so that the load stays constant.
+    #[default]
+    EqualWork,
+    /// Every program runs once, process after process, and is as long as its description says, so
+    /// that the rest of the longest runs without the others.
+    AllFinished,
+}
+
+impl RunUntil {
+    /// Fate of a program that has done its work.
+    pub fn mode(self) -> RunMode {
+        match self {
+            Self::EqualWork => RunMode::RestartUntilAllDone,
+            Self::AllFinished => RunMode::OnceByProcesses,
+        }
     }
 }
 
@@ -116,7 +140,7 @@ pub fn measure_alone(
 ///
 /// # Errors
 /// A program that makes no progress.
-pub fn measure_full_length(
+pub(super) fn measure_full_length(
     chip: &Arc<Chip>,
     instance: &workload::ProgramInstance,
     seed: u64,

@@ -1,6 +1,6 @@
 //! Many runs under several contenders.
 
-use super::alone::AloneWork;
+use super::alone::{AloneWork, RunUntil};
 use super::contender::Contender;
 use super::error::ExperimentError;
 use super::result::RunResult;
@@ -8,6 +8,11 @@ use super::run::Experiment;
 use crate::ExperimentContext;
 use consort_core::stats::{ConfidenceInterval, RatioInterval};
 use serde::Serialize;
+
+/// The contender whose gain is the most that pairing can attain.
+const ORACLE: &str = "oracle";
+/// Threads whose pairs are solved and searched without being asked for, at most.
+const MOST_PAIRED: usize = 64;
 
 /// A mean with the half width of its 95 percent interval; a single run has none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -35,11 +40,17 @@ pub struct ContenderRow {
     pub energy_j: MeanEstimate,
     /// Energy times delay, J·s.
     pub ed: MeanEstimate,
+    /// Mean over the programs of the time from start to end, s.
+    pub turnaround_s: MeanEstimate,
     /// Throughput over the baseline's, run by run: geometric mean, with the longer half of its
-    /// interval. For a single program this is the ratio of times.
+    /// interval. For a single program this is the ratio of times. If whole programs run once, the
+    /// baseline's makespan over the contender's.
     pub speedup: MeanEstimate,
     /// Masks changed per run.
     pub moves: MeanEstimate,
+    /// Gain over the baseline as a share of the oracle's; `None` if the oracle's is unknown or not
+    /// above zero by its interval.
+    pub attainable_share: Option<f64>,
 }
 
 /// All contenders.
@@ -49,6 +60,8 @@ pub struct PolicyComparison {
     pub machine: String,
     /// The workload.
     pub workload: String,
+    /// Work of each program, and the end of a run.
+    pub until: RunUntil,
     /// Runs of each contender.
     pub runs: usize,
     /// The contender to which speedups refer.
@@ -57,6 +70,12 @@ pub struct PolicyComparison {
     pub seed: u64,
     /// One row per contender.
     pub results: Vec<ContenderRow>,
+    /// Throughput of the oracle over the baseline's, if its search is exact here.
+    pub attainable: Option<MeanEstimate>,
+    /// Reason why no row has a share of what is attainable.
+    pub attainable_reason: Option<String>,
+    /// Policies that did not do what a comparison is for, one sentence each.
+    pub warnings: Vec<String>,
 }
 
 /// A comparison, and what it was made of.
@@ -97,26 +116,114 @@ pub fn compare_runs(
 ) -> Result<ComparedRuns, ExperimentError> {
     let ready = |c: &Contender| c.prepare(&experiment.chip, &experiment.workload, context);
     let ready: Result<Vec<Contender>, _> = contenders.iter().map(ready).collect();
-    let contenders = &ready?;
+    let mut all = ready?;
+    let mut attainable_reason = no_exact_search(experiment);
+    if attainable_reason.is_none() {
+        all.push(Contender::new(ORACLE, contenders[baseline].os())?);
+    }
     let work = experiment.measure_work(context.seed())?;
-    let results = run_all(experiment, contenders, &work, runs, context)?;
-    let base: Vec<f64> = results[baseline].iter().map(|r| r.stp).collect();
+    let mut results = run_all(experiment, &all, &work, runs, context)?;
+    let best = results.split_off(contenders.len()).pop();
+    let contenders = &all[..contenders.len()];
+    let base = &results[baseline];
+    let attainable = best.map(|runs| row(&all[all.len() - 1], &runs, base).speedup);
+    let gain = attainable.map_or(0.0, |speedup| speedup.mean - 1.0);
+    let is_certain = attainable.is_some_and(|speedup| gain > speedup.ci95.unwrap_or(0.0));
+    if attainable.is_some() && !is_certain {
+        attainable_reason = Some(format!(
+            "by its interval the best pairing gains nothing over {}",
+            contenders[baseline].name()
+        ));
+    }
+    let mut rows = Vec::new();
+    let mut warnings = Vec::new();
+    for (contender, runs) in contenders.iter().zip(&results) {
+        let mut row = row(contender, runs, base);
+        row.attainable_share = is_certain.then(|| (row.speedup.mean - 1.0) / gain);
+        rows.push(row);
+        warnings.extend(idle_warning(experiment, contender, runs)?);
+    }
     let comparison = PolicyComparison {
         machine: experiment.chip.spec().name.clone(),
         workload: experiment.workload.text.clone(),
+        until: experiment.until,
         runs,
         baseline: contenders[baseline].name().to_owned(),
         seed: context.seed(),
-        results: contenders
-            .iter()
-            .zip(&results)
-            .map(|(contender, results)| row(contender, results, &base))
-            .collect(),
+        results: rows,
+        attainable,
+        attainable_reason,
+        warnings,
     };
     Ok(ComparedRuns {
         comparison,
         runs: results.concat(),
     })
+}
+
+/// Reason why the oracle's pairing is not the best for throughput, found by exact search; `None` if
+/// it is.
+fn no_exact_search(experiment: &Experiment) -> Option<String> {
+    let entries = &experiment.workload.entries;
+    let threads: usize = entries.iter().map(|entry| entry.threads as usize).sum();
+    let places = experiment.chip.places();
+    let cores = experiment.chip.topology().cores();
+    if experiment.until == RunUntil::AllFinished {
+        return Some("the oracle pairs for throughput, not for the last end".to_owned());
+    }
+    if places.iter().any(|p| p.core_type != places[0].core_type) {
+        return Some(
+            "the oracle solves pairs on one type of core, and there are several".to_owned(),
+        );
+    }
+    if cores.iter().any(|core| core.pus.len() < 2) {
+        return Some("a core has one CPU, so that there is nothing to pair".to_owned());
+    }
+    if threads <= cores.len() {
+        let cores = cores.len();
+        return Some(format!(
+            "{threads} threads on {cores} cores can have a core each, so that there is nothing to pair"
+        ));
+    }
+    if threads > 2 * cores.len() {
+        return Some(
+            "with more than two threads per core the search for groups is not exact".to_owned(),
+        );
+    }
+    (threads > MOST_PAIRED)
+        .then(|| format!("an exact search takes too long for more than {MOST_PAIRED} threads"))
+}
+
+/// Warning that a contender's policy decided at most once in each of these runs, or moved nothing.
+/// `None` if it did more, or if the contender is an operating system alone.
+///
+/// # Errors
+/// Needs of the policy that the machine does not meet.
+pub fn idle_warning(
+    experiment: &Experiment,
+    contender: &Contender,
+    runs: &[RunResult],
+) -> Result<Option<String>, ExperimentError> {
+    let decisions: u64 = runs.iter().map(|run| run.decision_us.n).sum();
+    let moves: u64 = runs.iter().map(|run| run.moves).sum();
+    let once = decisions <= runs.len() as u64;
+    if contender.leaves_all_to_os() || (moves > 0 && !once) {
+        return Ok(None);
+    }
+    let name = contender.name();
+    if !once {
+        return Ok(Some(format!(
+            "{name} moved nothing in {decisions} decisions: threads stayed where {} had put them",
+            contender.os()
+        )));
+    }
+    let quantum_s = experiment.quantum_under(contender)?.as_secs_f64();
+    let longest_s = runs.iter().map(|run| run.makespan_s).fold(0.0, f64::max);
+    let moved = if moves == 0 { " and moved nothing" } else { "" };
+    Ok(Some(format!(
+        "{name} decided at most once{moved}: its quantum is {quantum_s} s, and the programs need \
+         {longest_s:.3} s; let them run longer, or set a shorter interval"
+    )))
 }
 
 fn run_all(
@@ -142,12 +249,17 @@ fn run_all(
         .collect())
 }
 
-fn row(contender: &Contender, results: &[RunResult], base: &[f64]) -> ContenderRow {
+fn row(contender: &Contender, results: &[RunResult], base: &[RunResult]) -> ContenderRow {
     let over = |value: fn(&RunResult) -> f64| {
         let values: Vec<f64> = results.iter().map(value).collect();
         estimate(ConfidenceInterval::from_values(&values))
     };
-    let stp: Vec<f64> = results.iter().map(|r| r.stp).collect();
+    let speed = |run: &RunResult| match run.until {
+        RunUntil::EqualWork => run.stp,
+        RunUntil::AllFinished => 1.0 / run.makespan_s,
+    };
+    let speeds = |runs: &[RunResult]| -> Vec<f64> { runs.iter().map(speed).collect() };
+    let speedup = RatioInterval::from_pairs(&speeds(results), &speeds(base));
     ContenderRow {
         policy: contender.name().to_owned(),
         stp: over(|r| r.stp),
@@ -156,8 +268,13 @@ fn row(contender: &Contender, results: &[RunResult], base: &[f64]) -> ContenderR
         makespan_s: over(|r| r.makespan_s),
         energy_j: over(|r| r.energy_j),
         ed: over(|r| r.ed),
-        speedup: estimate(RatioInterval::from_pairs(&stp, base).map(|r| r.to_interval())),
+        turnaround_s: over(|r| {
+            let times = r.programs.iter().map(|p| p.together_s);
+            times.sum::<f64>() / r.programs.len() as f64
+        }),
+        speedup: estimate(speedup.map(|r| r.to_interval())),
         moves: over(|r| r.moves as f64),
+        attainable_share: None,
     }
 }
 
@@ -174,6 +291,7 @@ mod tests {
     use crate::Scale;
     use crate::testing::workers;
     use crate::testing::{chip, pair};
+    use std::sync::Arc;
 
     fn comparison(count: usize) -> PolicyComparison {
         let experiment = Experiment::new(&chip("bulldozer-6282se"), pair(["mcf", "sphinx3"]), 1.0);
@@ -204,6 +322,81 @@ mod tests {
         let ours = &comparison.results[1];
         let about = ours.stp.mean / comparison.results[0].stp.mean;
         assert!((ours.speedup.mean / about - 1.0).abs() < 0.01);
+    }
+
+    /// The ratio of makespans by hand, run by run.
+    #[test]
+    fn whole_programs_are_compared_by_last_end() {
+        let mut workload = pair(["mcf", "sphinx3"]);
+        for (entry, length) in workload.entries.iter_mut().zip([1.0, 4.0]) {
+            let mut program = (*entry.program).clone();
+            program.phases.truncate(1);
+            program.phases[0].length_ginstr = length;
+            entry.program = Arc::new(program);
+        }
+        let experiment = Experiment {
+            until: RunUntil::AllFinished,
+            ..Experiment::new(&chip("bulldozer-6282se"), workload, 1.0)
+        };
+        let contenders = ["linux", "aggregate"].map(|p| Contender::new(p, "linux").unwrap());
+        let context = ExperimentContext::new(5, Scale::Quick, workers(1), &|_| ());
+        let compared = compare_runs(&experiment, &contenders, 0, 2, &context).unwrap();
+        let ends: Vec<f64> = compared.runs.iter().map(|run| run.makespan_s).collect();
+        let by_hand = ((ends[0] / ends[2]) * (ends[1] / ends[3])).sqrt();
+        let found = compared.comparison.results[1].speedup.mean;
+        assert!((found - by_hand).abs() < 1e-12, "{found} {by_hand}");
+    }
+
+    /// What the oracle attains is computed by hand from its own row.
+    #[test]
+    fn share_of_attainable_gain_refers_to_oracle() {
+        let mut workload = pair(["mcf", "povray"]);
+        workload.entries.extend(pair(["mcf", "povray"]).entries);
+        let mut experiment = Experiment::new(&chip("power8:smt=2"), workload, 1.0);
+        let context = ExperimentContext::new(5, Scale::Quick, workers(1), &|_| ());
+        let compare = |experiment: &Experiment, policies: &[&str]| {
+            let contenders: Vec<Contender> = { policies.iter() }
+                .map(|p| Contender::new(p, "linux").unwrap())
+                .collect();
+            compare_runs(experiment, &contenders, 0, 1, &context)
+                .unwrap()
+                .comparison
+        };
+        let many_cores = compare(&experiment, &["linux", "none"]);
+        assert_eq!(many_cores.results[0].attainable_share, None);
+        let reason = many_cores.attainable_reason.unwrap();
+        assert!(reason.starts_with("4 threads on 10 cores"), "{reason}");
+
+        experiment.chip = chip("bulldozer-6282se");
+        experiment.workload.entries.truncate(2);
+        for copy in 0..6 {
+            let entry = experiment.workload.entries[copy % 2].clone();
+            experiment.workload.entries.push(entry);
+        }
+        let found = compare(&experiment, &["aggregate", "linux", "oracle"]);
+        assert_eq!(found.attainable_reason, None);
+        let gain = found.results[2].speedup.mean - 1.0;
+        assert!(gain > 0.0 && found.attainable == Some(found.results[2].speedup));
+        let share = |row: usize| found.results[row].attainable_share.unwrap();
+        assert_eq!((share(0), share(2)), (0.0, 1.0));
+        let linux = (found.results[1].speedup.mean - 1.0) / gain;
+        assert_eq!(share(1), linux);
+    }
+
+    #[test]
+    fn policy_without_a_second_decision_is_warned_of() {
+        let experiment = Experiment::new(&chip("bulldozer-6282se"), pair(["mcf", "povray"]), 0.2);
+        let contenders = ["linux", "workover"].map(|p| Contender::new(p, "linux").unwrap());
+        let context = ExperimentContext::new(5, Scale::Quick, workers(1), &|_| ());
+        let compared = compare_runs(&experiment, &contenders, 0, 2, &context).unwrap();
+        let [warning] = &compared.comparison.warnings[..] else {
+            panic!("{:?}", compared.comparison.warnings)
+        };
+        assert!(
+            warning
+                .starts_with("workover decided at most once and moved nothing: its quantum is 1 s"),
+            "{warning}"
+        );
     }
 
     #[test]

@@ -138,6 +138,11 @@ impl Contender {
         &self.os
     }
 
+    /// True if it is an operating system without a policy.
+    pub(super) fn leaves_all_to_os(&self) -> bool {
+        matches!(&self.who, ContenderKind::Policy(spec) if spec.name == NO_POLICY)
+    }
+
     /// The only signals that the policy uses; empty for all that are usual.
     pub(super) fn used_signals(&self, topology: &Topology) -> &'static [Signal] {
         let info = match &self.who {
@@ -265,11 +270,8 @@ mod tests {
 
     fn experiment() -> Experiment {
         Experiment {
-            chip: chip("bulldozer-6282se"),
-            workload: pair(["hmmer", "povray"]),
-            alone_s: 0.5,
             quantum: Some(std::time::Duration::from_millis(100)),
-            free_migration: false,
+            ..Experiment::new(&chip("bulldozer-6282se"), pair(["hmmer", "povray"]), 0.5)
         }
     }
 

@@ -35,9 +35,10 @@ pub mod traced;
 pub mod train;
 pub mod watch;
 
-pub use alone::{AloneWork, NullSampleSource, build_machine, measure_alone, measure_full_length};
+pub use alone::{AloneWork, NullSampleSource, RunUntil, build_machine, measure_alone};
 pub use compare::{
     ComparedRuns, ContenderRow, MeanEstimate, PolicyComparison, compare_runs, find_baseline,
+    idle_warning,
 };
 pub use contender::{Contender, CustomPolicy};
 pub use context::{ExperimentContext, Scale, SharedResults, StageProgress, StopRequest};

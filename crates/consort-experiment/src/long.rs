@@ -78,12 +78,13 @@ type RowMeasure = (
     fn(&ContenderRow) -> MeanEstimate,
 );
 
-const OF_ROW: [RowMeasure; 8] = [
+const OF_ROW: [RowMeasure; 9] = [
     ("stp", None, |r| r.stp),
     ("speedup", None, |r| r.speedup),
     ("antt", None, |r| r.antt),
     ("unfairness", None, |r| r.unfairness),
     ("makespan_s", Some("s"), |r| r.makespan_s),
+    ("turnaround_s", Some("s"), |r| r.turnaround_s),
     ("energy_j", Some("J"), |r| r.energy_j),
     ("ed", Some("J s"), |r| r.ed),
     ("moves", None, |r| r.moves),

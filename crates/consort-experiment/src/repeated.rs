@@ -167,11 +167,8 @@ mod tests {
     #[test]
     fn time_of_stopped_program_is_extrapolated() {
         let experiment = Experiment {
-            chip: chip("core2-q9550"),
-            workload: pair(["hmmer", "povray"]),
-            alone_s: 0.5,
             quantum: Some(std::time::Duration::from_millis(100)),
-            free_migration: false,
+            ..Experiment::new(&chip("core2-q9550"), pair(["hmmer", "povray"]), 0.5)
         };
         let work = experiment.measure_work(1).unwrap();
         let linux = Contender::new("linux", "linux").unwrap();

@@ -1,6 +1,6 @@
 //! Result of one run.
 
-use super::alone::AloneWork;
+use super::alone::{AloneWork, RunUntil};
 use super::contender::Contender;
 use super::counters::ProgramCounters;
 use consort_core::ThreadId;
@@ -64,6 +64,8 @@ pub struct RunResult {
     pub os: String,
     /// The seed.
     pub seed: u64,
+    /// Work of each program, and the end of the run.
+    pub until: RunUntil,
     /// Per program.
     pub programs: Vec<ProgramResult>,
     /// System throughput, Σ 1/slowdown.
@@ -93,7 +95,8 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Reads the result of a run from its machine; host time and moves of the policy are still 0.
+    /// Reads the result of a run from its machine; host time and moves of the policy are still
+    /// 0, and the work is equal.
     pub(super) fn gather(
         chip: &Chip,
         workload: &Workload,
@@ -120,6 +123,7 @@ impl RunResult {
             policy: contender.name().to_owned(),
             os: contender.os().to_owned(),
             seed,
+            until: RunUntil::default(),
             programs,
             stp: of(Slowdowns::stp),
             antt: of(Slowdowns::antt),

@@ -1,6 +1,6 @@
 //! One run.
 
-use super::alone::{AloneWork, build_machine, measure_alone};
+use super::alone::{AloneWork, RunUntil, build_machine, measure_alone, measure_full_length};
 use super::contender::Contender;
 use super::error::ExperimentError;
 use super::oracle::{OracleMachine, SharedDemands};
@@ -55,8 +55,10 @@ pub struct Experiment {
     pub chip: Arc<Chip>,
     /// The programs.
     pub workload: Workload,
-    /// Time that each program's work takes alone, s.
+    /// Time that each program's work takes alone, s; of no effect for whole programs.
     pub alone_s: f64,
+    /// Work of each program, and the end of a run.
+    pub until: RunUntil,
     /// Quantum; the policy's own when none.
     pub quantum: Option<Duration>,
     /// True if moves from PU to PU cost nothing, for comparison with closed forms.
@@ -70,6 +72,7 @@ impl Experiment {
             chip: Arc::clone(chip),
             workload,
             alone_s,
+            until: RunUntil::EqualWork,
             quantum: None,
             free_migration: false,
         }
@@ -89,6 +92,9 @@ impl Experiment {
             };
             let work = match entries[..i].iter().position(like) {
                 Some(same) => known[same],
+                None if self.until == RunUntil::AllFinished => {
+                    measure_full_length(&self.chip, entry, seed)?
+                }
                 None => measure_alone(&self.chip, entry, self.alone_s, seed)?,
             };
             known.push(work);
@@ -108,8 +114,9 @@ impl Experiment {
         observer: Option<Box<dyn Observer>>,
     ) -> Result<RunResult, ExperimentError> {
         let options = RunOptions {
+            mode: self.until.mode(),
             observer,
-            ..RunOptions::default()
+            listener: None,
         };
         self.run_with(contender, work, seed, options)
     }
@@ -134,6 +141,7 @@ impl Experiment {
         let decision_us = *decisions.borrow();
         let (chip, machine) = (&self.chip, control.machine().inner());
         let mut result = RunResult::gather(chip, &self.workload, contender, work, seed, machine);
+        result.until = self.until;
         result.moves = moves;
         result.decision_us = decision_us;
         result.host_s = start.elapsed().as_secs_f64();
@@ -309,6 +317,35 @@ mod tests {
 
     fn experiment(machine: &str, alone_s: f64) -> Experiment {
         Experiment::new(&chip(machine), pair(["bzip2", "povray"]), alone_s)
+    }
+
+    /// By hand: povray of 10^9 and bzip2 of 10^10 instructions. Alone, each takes its instructions
+    /// over its own rate; together, povray ends long before bzip2 and does not start again.
+    #[test]
+    fn whole_programs_run_once_at_their_length() {
+        let mut workload = pair(["bzip2", "povray"]);
+        for (entry, length) in workload.entries.iter_mut().zip([10.0, 1.0]) {
+            let mut program = (*entry.program).clone();
+            program.phases.truncate(1);
+            program.phases[0].length_ginstr = length;
+            entry.program = Arc::new(program);
+        }
+        let experiment = Experiment {
+            until: RunUntil::AllFinished,
+            ..Experiment::new(&chip("bulldozer-6282se"), workload, 30.0)
+        };
+        let work = experiment.measure_work(1).unwrap();
+        let lengths: Vec<f64> = work.iter().map(|w| w.instructions).collect();
+        assert_eq!(lengths, [1e10, 1e9]);
+        let linux = Contender::new("linux", "linux").unwrap();
+        let result = experiment.run(&linux, &work, 1, None).unwrap();
+        let [bzip2, povray] = &result.programs[..] else {
+            panic!("two programs were run")
+        };
+        assert_eq!(result.until, RunUntil::AllFinished);
+        assert!(povray.together_s < 0.5 * bzip2.together_s);
+        assert_eq!(result.makespan_s, bzip2.together_s);
+        assert!(povray.counters.instructions < 1.01e9);
     }
 
     fn run_once(experiment: &Experiment, work: &[AloneWork]) -> RunResult {

@@ -180,15 +180,13 @@ pub(crate) fn experiment(
     let machine = machine.get()?;
     let workload = workload.get()?;
     let case = long::case_name(&workload.text, &machine.label());
+    let alone = time("alone_s", alone_s, 3600.0)?;
     let experiment = Experiment {
-        chip: machine.chip(),
-        workload,
-        alone_s: time("alone_s", alone_s, 3600.0)?.as_secs_f64(),
         quantum: match quantum_ms {
             Some(ms) => Some(time("quantum_ms", ms, 3.6e6)?.div_f64(1000.0)),
             None => None,
         },
-        free_migration: false,
+        ..Experiment::new(&machine.chip(), workload, alone.as_secs_f64())
     };
     Ok((experiment, case))
 }

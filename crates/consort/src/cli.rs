@@ -115,17 +115,18 @@ pub(crate) enum Verb {
     Schema(SchemaArgs),
     /// Run a workload on a simulated machine under a policy
     #[command(
-        after_help = "Example: consort simulate --machine bulldozer-6282se --workload '4*hmmer+4*povray' --policy workover"
+        after_help = "Example: consort simulate --machine bulldozer-6282se --workload '4*bzip2+4*povray' --explain bzip2"
     )]
     Simulate(SimulateArgs),
     /// Run a workload on a simulated machine under several policies, many times
     #[command(
-        after_help = "Example: consort compare --machine power7:smt=2 --workload '8*h264ref+8*povray' --policies aggregate,linux,workover --runs 10"
+        after_help = "Example: consort compare --machine bulldozer-6282se --workload '4*hmmer+4*povray' --policies aggregate,linux,workover --until all-finished\n\
+                      Example: consort compare --machine power8:smt=2 --workload 'mix:spec2006/20?seed=7' --policies linux,symbiotic"
     )]
     Compare(CompareArgs),
     /// Run a workload under thread mappings and show which resource decides between them
     #[command(
-        after_help = "Example: consort map --machine core2-q9550 --workload 'streamcluster@4+facesim@4' --out mapped\n\
+        after_help = "Example: consort map --machine core2-q9550 --workload 'streamcluster@4+facesim@4' --runs 3 --out mapped\n\
                       Example: consort map --command 'xz -kc -T2 FILE' --command 'openssl speed -seconds 1 aes-128-cbc'"
     )]
     Map(MapArgs),

@@ -96,6 +96,73 @@ fn a_comparison_has_its_keys_and_intervals() {
     }
 }
 
+/// As in W3, the integer programs are longer, so `aggregate` leaves half of the cores idle at the end.
+#[test]
+fn whole_programs_are_compared_by_last_end() {
+    let args = "compare -p aggregate,workover --runs 2 --until all-finished --baseline workover";
+    let args: Vec<&str> = args.split(' ').chain(BULLDOZER).collect();
+    let compared = json(&run(
+        consort().args([&args[..], &["--format", "json"]].concat())
+    ));
+    assert_eq!(compared["until"], "all-finished");
+    let [aggregate, workover] = compared["results"].as_array().unwrap().as_slice() else {
+        panic!("two policies were compared")
+    };
+    let mean = |row: &Value, key: &str| row[key]["mean"].as_f64().unwrap();
+    assert!(mean(aggregate, "turnaround_s") < mean(aggregate, "makespan_s"));
+    let (speedup, longer) = (
+        mean(aggregate, "speedup"),
+        mean(aggregate, "makespan_s") / mean(workover, "makespan_s"),
+    );
+    assert!(longer > 1.1 && (speedup * longer - 1.0).abs() < 1e-3);
+    let table = run(consort().args(&args));
+    let table = String::from_utf8(table.stdout).unwrap();
+    assert!(
+        table.contains("each program runs once and whole"),
+        "{table}"
+    );
+
+    let alone = [&args[..], &["--alone", "2s"]].concat();
+    check_refused(&alone, &["--alone", "--until all-finished"]);
+    let args = "simulate -m bulldozer-6282se -w hmmer --until all-finished".split(' ');
+    let text = run(consort().args(args));
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("all have finished after"), "{text}");
+}
+
+#[test]
+fn idle_policies_warn_and_attainable_gain_is_shown() {
+    let args = "compare -m bulldozer-6282se -w 4*mcf+4*povray -p aggregate,oracle --alone 200ms";
+    let output = run(consort().args(args.split(' ').chain(["--runs", "1"])));
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    for part in ["% of attainable", "over aggregate", " 100 "] {
+        assert!(text.contains(part), "'{part}' is missing in: {text}");
+    }
+    let args = "-m bulldozer-6282se -w 4*mcf+4*povray -p workover --alone 200ms --format json";
+    for verb in ["compare", "simulate"] {
+        let output = run(consort().arg(verb).args(args.split(' ')));
+        let warning = "workover decided at most once and moved nothing: its quantum is 1 s";
+        assert!(
+            json(&output)["warnings"][0]
+                .as_str()
+                .unwrap()
+                .starts_with(warning)
+        );
+    }
+    let args = "simulate -m bulldozer-6282se -w 4*mcf -p workover --alone 200ms";
+    let text = String::from_utf8(run(consort().args(args.split(' '))).stdout).unwrap();
+    assert!(
+        text.contains("warning: workover decided at most once"),
+        "{text}"
+    );
+    let args = "compare -m power8:smt=2 -w mcf+povray -p linux --alone 1s --runs 2";
+    let text = String::from_utf8(run(consort().args(args.split(' '))).stdout).unwrap();
+    assert!(
+        text.contains("% of attainable is unknown: 2 threads on 10 cores"),
+        "{text}"
+    );
+}
+
 #[test]
 fn same_seed_same_bytes_for_any_number_of_workers() {
     let with = |jobs: &str| compare(&["-p", "random,linux", "--runs", "4", "--jobs", jobs]);
@@ -126,10 +193,51 @@ fn a_timeline_is_whole_and_an_explanation_sums_up() {
     let run = simulate(&["--timeline", path.to_str().unwrap(), "--explain", "5"]);
     let timeline: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert!(timeline["traceEvents"].as_array().unwrap().len() > 16);
+    // By hand: the differences by cause, over all cycles alone, are the slowdown; a program on a CPU
+    // of its own waits for nothing.
     let terms = run["explain"]["stack"].as_array().unwrap();
-    let sum: f64 = terms.iter().map(|t| t["value"].as_f64().unwrap()).sum();
-    let cpi = run["explain"]["cpi"].as_f64().unwrap();
-    assert!((sum / cpi - 1.0).abs() < 1e-9, "{sum} {cpi}");
+    let of = |term: &Value, key: &str| term[key].as_f64().unwrap();
+    let sum = |key: &str| -> f64 { terms.iter().map(|term| of(term, key)).sum() };
+    let (alone, together) = (sum("alone"), sum("value"));
+    assert!((together / run["explain"]["cpi"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    let program = &run["programs"][5];
+    assert_eq!(run["explain"]["thread"], program["name"]);
+    let slowdown = program["slowdown"].as_f64().unwrap();
+    assert!((together / alone / slowdown - 1.0).abs() < 1e-3);
+    assert!((1.0 + sum("slowdown_part") - together / alone).abs() < 1e-9);
+    let waiting = terms.iter().find(|term| term["name"] == "waiting").unwrap();
+    assert!(of(waiting, "value").abs() < 1e-3 * together, "{waiting}");
+    // hmmer runs its work at 2.6 GHz, so cycles follow from the times of the programs' table.
+    let by_hand = of(program, "together_s") * 2.6e9 / of(program, "instructions");
+    assert!(
+        (together / by_hand - 1.0).abs() < 1e-9,
+        "{together} {by_hand}"
+    );
+}
+
+#[test]
+fn a_program_is_explained_by_name_or_number() {
+    let explained = |wanted: &str| simulate(&["--explain", wanted])["explain"].clone();
+    assert_eq!(explained("povray")["thread"], "povray#1");
+    assert_eq!(explained("hmmer#2"), explained("1"));
+    let args = "simulate -m bulldozer-6282se -w 4*bzip2+4*povray --alone 2s --explain bzip2";
+    let text = String::from_utf8(run(consort().args(args.split(' '))).stdout).unwrap();
+    let text = text.replace('\n', " ");
+    for part in ["alone  together", "slower by (%)", "dispatch: slots"] {
+        assert!(text.contains(part), "'{part}' is missing in: {text}");
+    }
+    check_refused(
+        &[
+            "simulate",
+            "-m",
+            "power7",
+            "-w",
+            "hmmer",
+            "--explain",
+            "hmer",
+        ],
+        &["--explain hmer", "did you mean 'hmmer'"],
+    );
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use super::chips::single_core_chip;
 use super::measurements::{RunMeasurements, RunObservers};
+use super::part_error;
 use super::spec::{AlonePlace, RestartKind};
-use super::{experiment, part_error};
 use crate::frame;
 use crate::study::StudyError;
 use consort_experiment::watch::CoreKind;
@@ -72,7 +72,7 @@ impl PreparedCase {
             };
             work.push(one);
         }
-        let experiment = experiment(chip, workload, alone_s);
+        let experiment = Experiment::new(chip, workload, alone_s);
         // Without the numbers of instances.
         let entries = experiment.workload.entries.iter();
         let programs = entries.map(|entry| entry.program.name.clone()).collect();

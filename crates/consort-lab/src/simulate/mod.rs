@@ -22,10 +22,7 @@ pub use spec::{AlonePlace, CaseSpec, ExperimentSpec, RestartKind, ScaledLimit, S
 use crate::frame::Frame;
 use crate::study::StudyError;
 use case::PreparedCase;
-use consort_experiment::{Experiment, ExperimentContext};
-use consort_sim::chip::Chip;
-use consort_sim::workload::Workload;
-use std::sync::Arc;
+use consort_experiment::ExperimentContext;
 
 /// Names what part of a study failed.
 pub(crate) fn part_error<E>(part: &str) -> impl Fn(E) -> StudyError
@@ -99,17 +96,6 @@ pub(crate) fn map_jobs<T: Sync, R: Send>(
     work: impl Fn(&T) -> Result<R, StudyError> + Sync,
 ) -> Result<Vec<R>, StudyError> {
     context.map(jobs, work)?.into_iter().collect()
-}
-
-/// A workload on a machine, whose policies have quanta of their own.
-pub(crate) fn experiment(chip: &Arc<Chip>, workload: Workload, alone_s: f64) -> Experiment {
-    Experiment {
-        chip: Arc::clone(chip),
-        workload,
-        alone_s,
-        quantum: None,
-        free_migration: false,
-    }
 }
 
 /// Seeds of so many runs, the first one's given.

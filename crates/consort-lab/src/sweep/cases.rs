@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Descriptions;
-use crate::simulate::experiment;
 use crate::studies::hypercube;
 use consort_experiment::{Experiment, long};
 use consort_sim::chip::Chip;
@@ -71,7 +70,7 @@ impl SweepCases {
             point: point.clone(),
             experiment: Experiment {
                 quantum: self.quantum,
-                ..experiment(&Arc::new(chip), workload.clone(), self.alone_s)
+                ..Experiment::new(&Arc::new(chip), workload.clone(), self.alone_s)
             },
         })
     }

@@ -37,16 +37,11 @@ fn experiment(alone_s: f64, frames: bool) -> Experiment {
             start_ms: 0.0,
         }
     };
-    Experiment {
-        chip: Arc::new(chip),
-        workload: Workload {
-            text: PROGRAMS.join("+"),
-            entries: PROGRAMS.map(entry).to_vec(),
-        },
-        alone_s,
-        quantum: None,
-        free_migration: false,
-    }
+    let workload = Workload {
+        text: PROGRAMS.join("+"),
+        entries: PROGRAMS.map(entry).to_vec(),
+    };
+    Experiment::new(&Arc::new(chip), workload, alone_s)
 }
 
 /// A run, and every decision.

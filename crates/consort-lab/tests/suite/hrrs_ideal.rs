@@ -54,11 +54,12 @@ fn simulated_over_ideal(name: &str, cores: u32, ratio: f64) -> [f64; 2] {
         entries: (1..=cores).map(thread).collect(),
     };
     let experiment = Experiment {
-        chip: Arc::new(Chip::new(&spec, None).expect("a machine")),
-        workload,
-        alone_s: ALONE_S,
-        quantum: None,
         free_migration: true,
+        ..Experiment::new(
+            &Arc::new(Chip::new(&spec, None).expect("a machine")),
+            workload,
+            ALONE_S,
+        )
     };
     let large = Chip::with_cores(&spec, None, &|number| number == 0).expect("a core");
     let work = measure_alone(&Arc::new(large), &thread(0), ALONE_S, SEED).expect("it runs");

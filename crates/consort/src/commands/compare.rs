@@ -3,18 +3,22 @@
 use crate::failure::bad_input;
 use crate::options::{Jobs, LIVE, count_parser, parse_simulated, seed_parser};
 use crate::output::file::TableOutput;
-use crate::output::{self, OutputColumn, OutputFormat, count, number, text};
+use crate::output::{self, OutputColumn, OutputFormat, count, number, or_dash, percent, text};
 use crate::{descriptions, values};
 use anyhow::Result;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use consort_core::split_unquoted;
 use consort_experiment::{
-    Contender, ContenderRow, Experiment, ExperimentError, MeanEstimate, RunResult, compare_runs,
-    find_baseline, long,
+    Contender, ContenderRow, Experiment, ExperimentError, MeanEstimate, PolicyComparison,
+    RunResult, RunUntil, compare_runs, find_baseline, long,
 };
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// Time that each program's work takes alone by default.
+const ALONE: Duration = Duration::from_secs(30);
 
 /// Machine and workload to simulate.
 #[derive(Debug, Args)]
@@ -31,9 +35,12 @@ pub(crate) struct SetupArgs {
     /// Quantum between decisions; each policy's own if not given
     #[arg(short, long, value_name = "TIME", value_parser = parse_simulated)]
     pub(crate) interval: Option<Duration>,
-    /// Time that each program's work takes alone
-    #[arg(long, value_name = "TIME", value_parser = parse_simulated, default_value = "30s")]
-    pub(crate) alone: Duration,
+    /// Time that each program's work takes alone; 30s if not given
+    #[arg(long, value_name = "TIME", value_parser = parse_simulated)]
+    pub(crate) alone: Option<Duration>,
+    /// equal-work: each program does what takes it --alone by itself, and starts again until the last has done so; all-finished: each runs once, whole, and time counts until each and all have finished
+    #[arg(long, value_name = "END", default_value = "equal-work", value_parser = until_parser())]
+    pub(crate) until: RunUntil,
     /// Seed of all randomness; the same seed gives the same result on every host
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
     pub(crate) seed: u64,
@@ -66,6 +73,7 @@ pub(super) const COLUMNS: &[OutputColumn<ContenderRow>] = &[
     text("policy", |r| r.policy.clone()),
     number("STP", |r| format_estimate(r.stp, 3)),
     number("speedup", |r| format_estimate(r.speedup, 3)),
+    number("% of attainable", format_attainable),
     number("ANTT", |r| format_estimate(r.antt, 3)),
     number("unfairness", |r| format_estimate(r.unfairness, 3)),
     number("makespan (s)", |r| format_estimate(r.makespan_s, 2)),
@@ -89,16 +97,28 @@ pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
     file.write(&compared.runs)?;
     let comparison = compared.comparison;
     let results = &comparison.results;
-    output::print(args.setup.format, COLUMNS, results, &comparison, || {
+    let base = &comparison.baseline;
+    let (columns, method) = match comparison.until {
+        RunUntil::EqualWork => (COLUMNS, format!("speedup is STP over that of {base}")),
+        RunUntil::AllFinished => (
+            ONCE_COLUMNS,
+            format!(
+                "each program runs once and whole; speedup is the time until all have finished under \
+                 {base} over that under the policy"
+            ),
+        ),
+    };
+    output::print(args.setup.format, columns, results, &comparison, || {
         let machine = descriptions::label(&args.setup.machine, &comparison.machine);
         format!(
-            "{}\n{} on {machine}: mean of {} each, ± half a 95 % interval (Student's t); speedup is \
-             STP over that of {}, run by run (geometric). Simulated; machine and program figures \
-             have their sources in `consort machine` and `consort programs`.\n",
-            output::table(COLUMNS, results),
+            "{}\n{} on {machine}: mean of {} each, ± half a 95 % interval (Student's t); {method}, run by \
+             run (geometric). {}Simulated; machine and program figures have their sources in \
+             `consort machine` and `consort programs`.\n{}",
+            output::table(columns, results),
             comparison.workload,
             count(comparison.runs, "run"),
-            comparison.baseline,
+            attainable_sentence(&comparison),
+            warning_lines(&comparison.warnings),
         )
     })?;
     Ok(ExitCode::SUCCESS)
@@ -112,12 +132,26 @@ pub(super) fn experiment(args: &SetupArgs) -> Result<Experiment> {
              (consort machine --list)",
         ));
     }
+    if args.until == RunUntil::AllFinished && args.alone.is_some() {
+        return Err(bad_input(
+            "--alone sets equal work, but with --until all-finished each program is as long as its \
+             description says; leave one of them out",
+        ));
+    }
+    let chip = descriptions::chip(&args.machine)?;
+    let workload = descriptions::workload(&args.workload)?;
+    let alone = args.alone.unwrap_or(ALONE);
     Ok(Experiment {
-        chip: descriptions::chip(&args.machine)?,
-        workload: descriptions::workload(&args.workload)?,
-        alone_s: args.alone.as_secs_f64(),
+        until: args.until,
         quantum: args.interval,
-        free_migration: false,
+        ..Experiment::new(&chip, workload, alone.as_secs_f64())
+    })
+}
+
+fn until_parser() -> impl TypedValueParser<Value = RunUntil> {
+    PossibleValuesParser::new(["equal-work", "all-finished"]).map(|name| match name.as_str() {
+        "all-finished" => RunUntil::AllFinished,
+        _ => RunUntil::EqualWork,
     })
 }
 
@@ -150,6 +184,43 @@ pub(super) fn contenders(policies: &[String], os: &str) -> Result<Vec<Contender>
     let names = policies.iter().flat_map(|text| split_policies(text));
     let contenders = names.map(|name| Contender::new(&name, os));
     contenders.collect::<Result<_, _>>().map_err(refusal)
+}
+
+/// Columns of whole programs that run once: the times first.
+const ONCE_COLUMNS: &[OutputColumn<ContenderRow>] = &[
+    text("policy", |r| r.policy.clone()),
+    number("all finished (s)", |r| format_estimate(r.makespan_s, 2)),
+    number("speedup", |r| format_estimate(r.speedup, 3)),
+    number("% of attainable", format_attainable),
+    number("each, mean (s)", |r| format_estimate(r.turnaround_s, 2)),
+    number("ANTT", |r| format_estimate(r.antt, 3)),
+    number("unfairness", |r| format_estimate(r.unfairness, 3)),
+    number("energy (J)", |r| format_estimate(r.energy_j, 0)),
+    number("ED (J s)", |r| format_estimate(r.ed, 0)),
+    number("moves", |r| format_estimate(r.moves, 1)),
+];
+
+/// Meaning of "% of attainable", or the reason why there are no figures.
+pub(super) fn attainable_sentence(comparison: &PolicyComparison) -> String {
+    let base = &comparison.baseline;
+    match (&comparison.attainable_reason, comparison.attainable) {
+        (Some(reason), _) => format!("% of attainable is unknown: {reason}. "),
+        (None, best) => format!(
+            "% of attainable: gain over {base} in percent of that of the best pairing at each \
+             moment, which an exact search finds by the simulation's own rates (speedup {}). ",
+            or_dash(best, |best| format_estimate(best, 3))
+        ),
+    }
+}
+
+fn format_attainable(row: &ContenderRow) -> String {
+    or_dash(row.attainable_share, |share| percent(share, 0))
+}
+
+/// Warnings as lines for people.
+pub(super) fn warning_lines(warnings: &[String]) -> String {
+    let lines = { warnings.iter() }.map(|warning| format!("warning: {warning}\n"));
+    lines.collect()
 }
 
 fn format_estimate(measure: MeanEstimate, digits: usize) -> String {

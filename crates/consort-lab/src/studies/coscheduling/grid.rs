@@ -5,7 +5,7 @@ use super::entrants::{
 };
 use super::{CoschedulingAloneRuns, part_error, quantum, run_seeds};
 use crate::frame::{interval_cell, mean_ratio_cell, paired_ratio_cell};
-use crate::simulate::{experiment, map_jobs, run_every_case};
+use crate::simulate::{map_jobs, run_every_case};
 use crate::studies::output::join;
 use crate::study::StudyError;
 use consort_core::ProgramId;
@@ -458,7 +458,7 @@ impl CoschedulingRuns {
         };
         let entrants = std::iter::once(GANG).chain(MAIN);
         let contenders: Vec<Contender> = entrants.map(contender).collect::<Result<_, _>>()?;
-        let experiments = [experiment(suite.chip(), workload, alone_s)];
+        let experiments = [Experiment::new(suite.chip(), workload, alone_s)];
         let run = |experiment: &Experiment, contender: &Contender, seed| {
             let run = experiment.run(contender, &work, seed, None);
             run.map_err(part_error("whole runs"))

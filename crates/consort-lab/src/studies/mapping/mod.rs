@@ -16,7 +16,7 @@ pub(super) use resources::{m6, m13};
 use super::output::OutputBuilder;
 use crate::frame::{interval_cell, paired_ratio_cell};
 use crate::simulate::programs::{find, instance};
-use crate::simulate::{chips, experiment, part_error, run_every_case};
+use crate::simulate::{chips, part_error, run_every_case};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
 use consort_core::mapping::MappingScheme;
@@ -27,7 +27,7 @@ use consort_experiment::mapping::{
     CharacterisedProgram, NamedMapping, OS, RUNS_OF_LONGEST, characterise_with_runs, usage,
 };
 use consort_experiment::{
-    AloneWork, ExperimentContext, NOT_MODELLED, RepeatedProgram, measure_alone,
+    AloneWork, Experiment, ExperimentContext, NOT_MODELLED, RepeatedProgram, measure_alone,
 };
 use consort_sim::chip::Chip;
 use consort_sim::workload::{ProgramInstance, Workload};
@@ -167,7 +167,7 @@ impl PairTestbed {
         let run = |(pair, held): &(ProgramNamePair, NamedMapping), (): &(), seed| {
             let work: Vec<AloneWork> = pair.iter().map(|name| self.work[*name]).collect();
             let workload = workload(pair, &self.instances);
-            experiment(&self.chip, workload, self.alone_s)
+            Experiment::new(&self.chip, workload, self.alone_s)
                 .run_times(
                     held.contender(),
                     &work,

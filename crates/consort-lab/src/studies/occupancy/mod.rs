@@ -18,14 +18,13 @@ pub(super) use notes::notes;
 use crate::frame::{Case, Frame};
 use crate::simulate::programs::instance;
 use crate::simulate::{
-    CaseSpec, DescriptionSource as _, ExperimentSpec, Presets, experiment, map_jobs, part_error,
-    run_every_case,
+    CaseSpec, DescriptionSource as _, ExperimentSpec, Presets, map_jobs, part_error, run_every_case,
 };
 use crate::study::StudyError;
 use consort_experiment::watch::FpuUse;
 use consort_experiment::{
     AloneWork, Contender, Experiment, ExperimentContext, ExperimentError, ProgramCounters,
-    RunOptions, RunResult, Sequence, measure_full_length,
+    RunOptions, RunResult, RunUntil, Sequence,
 };
 use consort_sim::chip::Chip;
 use consort_sim::contention::CpiStack;
@@ -145,7 +144,7 @@ impl OccupancyCase {
         let load = match &programs[..] {
             [int, fp] if is_pair => {
                 let alone_s = spec.alone_s(context);
-                let equal = experiment(&chip, copies(&chip, [int, fp]), alone_s);
+                let equal = Experiment::new(&chip, copies(&chip, [int, fp]), alone_s);
                 let work = equal
                     .measure_work(context.seed())
                     .map_err(part_error(&key))?;
@@ -206,7 +205,7 @@ impl OccupancyCase {
             entries,
         };
         let alone_s = sequence.work().alone_s;
-        (experiment(&self.chip, workload, alone_s), work)
+        (Experiment::new(&self.chip, workload, alone_s), work)
     }
 
     /// Runs the case by a method under a policy with a seed.
@@ -221,9 +220,9 @@ impl OccupancyCase {
         let (experiment, work) = self.setup(method, seed);
         let options = RunOptions {
             mode: match method {
-                RunMethod::Once(_) => RunMode::OnceByProcesses,
+                RunMethod::Once(_) => RunUntil::AllFinished.mode(),
                 RunMethod::SingleProcess => RunMode::Once,
-                RunMethod::Equal => RunMode::RestartUntilAllDone,
+                RunMethod::Equal => RunUntil::EqualWork.mode(),
             },
             // The run consumes its observer; the clone shares the counts with `watch`.
             observer: Some(Box::new(watch.clone())),
@@ -277,15 +276,12 @@ fn whole_programs(
     let share = length.share(context);
     let programs = [(int, share), (fp, share * length.fp)]
         .map(|(program, factor)| Arc::new(stretch_phases(program, factor)));
-    let mut work: Vec<AloneWork> = Vec::with_capacity(chip.places().len());
-    for program in &programs {
-        let one = instance(program.name.clone(), program, 1);
-        let alone = measure_full_length(chip, &one, context.seed())?;
-        work.extend(vec![alone; chip.places().len() / 2]);
-    }
-    let longest_s = work.iter().map(|work| work.alone_s).fold(0.0, f64::max);
-    let workload = copies(chip, programs.each_ref());
-    Ok((experiment(chip, workload, longest_s), work))
+    let experiment = Experiment {
+        until: RunUntil::AllFinished,
+        ..Experiment::new(chip, copies(chip, programs.each_ref()), 0.0)
+    };
+    let work = experiment.measure_work(context.seed())?;
+    Ok((experiment, work))
 }
 
 /// Copies of two programs, each on half of the PUs.

@@ -14,8 +14,8 @@ pub(super) mod frames;
 pub(super) mod training;
 pub(super) mod views;
 
+use crate::simulate::part_error;
 use crate::simulate::programs::{find, instance, join_entries};
-use crate::simulate::{experiment, part_error};
 use crate::study::StudyError;
 use consort_experiment::{
     AloneWork, Contender, DecisionListener, Experiment, ExperimentContext, RunOptions, RunResult,
@@ -103,7 +103,7 @@ fn quantum_experiment(
 ) -> Result<Experiment, StudyError> {
     Ok(Experiment {
         quantum: Some(QUANTUM),
-        ..experiment(&chip(cores, None)?, workload, alone_s)
+        ..Experiment::new(&chip(cores, None)?, workload, alone_s)
     })
 }
 
