@@ -11,7 +11,7 @@ use serde::Serialize;
 
 /// The contender whose gain is the most that pairing can attain.
 const ORACLE: &str = "oracle";
-/// Threads whose pairs are solved and searched without being asked for, at most.
+/// Threads whose pairs are solved and searched without a request, at most.
 const MOST_PAIRED: usize = 64;
 
 /// A mean with the half width of its 95 percent interval; a single run has none.
@@ -347,7 +347,7 @@ mod tests {
         assert!((found - by_hand).abs() < 1e-12, "{found} {by_hand}");
     }
 
-    /// What the oracle attains is computed by hand from its own row.
+    /// The oracle's share is computed by hand from its own row.
     #[test]
     fn share_of_attainable_gain_refers_to_oracle() {
         let mut workload = pair(["mcf", "povray"]);

@@ -1,8 +1,6 @@
 //! `consort trial` and `run --trial` end to end: stretches are really unmanaged, and verdicts are
 //! numbers.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "tests may fail loudly")]
-
 mod common;
 
 use common::{

@@ -59,7 +59,7 @@ impl<V: Copy> RecentValues<V> {
         })
     }
 
-    /// Instructions from the youngest store of which a load reads some bytes to instruction number
+    /// Instructions from the youngest store that wrote some of a load's bytes to instruction number
     /// `now`, if it does not store all that the load reads: such a load cannot take its data from
     /// that store.
     pub(super) fn partial_distance(&self, op: &Op, now: u64) -> Option<u64> {

@@ -67,8 +67,8 @@ impl ReferenceCore<'_> {
         front.fetch_width.max(decoded)
     }
 
-    /// Slots between fetch and dispatch: the buffer, and the stages before it, each of which takes
-    /// what a turn brings.
+    /// Slots between fetch and dispatch: the buffer, and the stages before it; each takes what a
+    /// turn brings.
     fn fetch_room(&self) -> u32 {
         let (front, widest) = (&self.tables.front, self.widest_turn());
         front.buffer_ops.max(widest) + widest * (front.refill_cycles - front.issue_delay)

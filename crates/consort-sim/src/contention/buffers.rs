@@ -177,7 +177,7 @@ impl BufferEntries {
     }
 }
 
-/// Registers beyond those that hold the threads' states.
+/// Registers beyond the ones that hold the threads' states.
 fn registers(spec: &RegistersSpec, on_core: f64) -> BufferEntries {
     let states = match spec.sharing {
         BufferSharing::Private => 1.0,

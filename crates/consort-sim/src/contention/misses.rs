@@ -234,7 +234,7 @@ impl<'a> MissModel<'a> {
     }
 }
 
-/// Misses per instruction at rising capacities, with those that conflicts add at each level; a
+/// Misses per instruction at rising capacities, with the ones that conflicts add at each level; a
 /// larger level never misses more.
 fn misses_by_level(
     curve: &MissCurve,

@@ -50,7 +50,7 @@ pub(crate) struct ProgramSteps {
     imbalance: f64,
     /// Weights of what is drawn once per run and of what is drawn at each barrier.
     weights: [f64; 2],
-    /// What is drawn once per run, for each thread.
+    /// Draws that hold for a whole run, for each thread.
     lasting: Vec<f64>,
     /// Share of its time on a PU in which a thread makes progress.
     pub(crate) progress: f64,

@@ -13,8 +13,8 @@
 //! What a thread would gain by holding more than it held where it comes from is no cost of the move,
 //! so C is at most that.
 //!
-//! Lines that it has written elsewhere are invalid where it returns: of those that it touched there,
-//! the share w that its write-backs show. It misses them as `w·X` from an empty cache.
+//! Lines that it has written elsewhere are invalid where it returns: of the lines that it touched
+//! there, the share w that its write-backs show. It misses them as `w·X` from an empty cache.
 //!
 //! These misses are paid as they happen, at the price that misses of that level have where the
 //! thread is now, and count as accesses, traffic and energy of the level that supplies them.

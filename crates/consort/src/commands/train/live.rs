@@ -66,7 +66,7 @@ pub(super) fn train_live(args: &TrainArgs) -> Result<TrainingData> {
     })
 }
 
-/// What was run, for people.
+/// The runs, in words for people.
 struct TrainingWork {
     /// Programs, for example `10 kernels`.
     programs: String,
