@@ -107,9 +107,9 @@ impl Suite {
     }
 }
 
-/// Length of a frame, 10⁹ instructions of one thread: about a tenth of a second on a core, so that a
-/// quantum of 2 s contains ten and more.
-const FRAME_GINSTR: f64 = 0.1;
+/// Length of a frame, 10⁹ instructions of all threads: about a tenth of a second on eight cores, so that
+/// a quantum of 2 s contains ten and more.
+const FRAME_GINSTR: f64 = 0.8;
 
 /// Cuts a program into frames that are shorter than a quantum: it passes through all its phases once
 /// per frame, in the same proportions, without burstiness.
