@@ -136,12 +136,6 @@ impl CacheSets {
         self.0.into_iter().map(|(capacity, _)| capacity)
     }
 
-    /// Returns bytes held of the whole cache, given those held at each effective capacity.
-    pub(super) fn whole(&self, held: [f64; SETS]) -> f64 {
-        let (middle, _) = self.0[SETS / 2];
-        held[SETS / 2] / middle
-    }
-
     /// Returns misses per instruction, given the bytes held at each effective capacity.
     pub(super) fn misses(&self, curve: &MissCurve, held: [f64; SETS]) -> f64 {
         let each = self.0.iter().zip(held);

@@ -1,6 +1,6 @@
 //! Misses per instruction, given the bytes that a thread holds of every cache.
 
-use super::caches::CacheSets;
+use super::caches::{CacheSets, SETS};
 use super::claims::ResourceShares;
 use super::types::Demand;
 use crate::chip::{Chip, KIB};
@@ -72,6 +72,10 @@ pub(crate) struct MissModel<'a> {
     code_lines: LineEffect,
     /// Effective capacities that lines of code find in the sets of the L1I.
     sets: CacheSets,
+    /// Capacity of the L1I, bytes of the curve.
+    l1i_bytes: f64,
+    /// Lines that the thread misses in it without co-runners by its curve, per instruction.
+    l1i_missed: f64,
     /// Lines in a set of the L1D, the L2 and the L1I.
     ways: [u32; 3],
     /// TLB misses per instruction. They depend on pages, not on the length of lines, and on
@@ -112,15 +116,25 @@ impl<'a> MissModel<'a> {
             let pages = tlb_bytes(core, entries, on_core) / MEASURED_PAGE;
             interpolate(&PAGES, &mpki, pages) * demand.intensity / 1000.0
         });
+        let code_curve = phase.code_for(line_bytes);
+        let code_lines = LineEffect::for_code(&phase.spec, line_bytes);
+        let sets = CacheSets::from_ways(core.l1i.ways);
+        let l1i_bytes = core.l1i.size_kib * KIB / code_lines.space;
+        let mut held = [0.0; SETS];
+        for (held, share) in held.iter_mut().zip(sets.capacities()) {
+            *held = share * l1i_bytes;
+        }
         Self {
             phase: &phase.spec,
             intensity: demand.intensity,
             data_curve: phase.data_for(line_bytes),
-            code_curve: phase.code_for(line_bytes),
+            code_curve,
             line_bytes,
             data_lines,
-            code_lines: LineEffect::for_code(&phase.spec, line_bytes),
-            sets: CacheSets::from_ways(core.l1i.ways),
+            code_lines,
+            l1i_bytes,
+            l1i_missed: sets.misses(code_curve, held),
+            sets,
             ways: [
                 core.l1d.ways,
                 core.l2.as_ref().unwrap_or(&core.l1d).ways,
@@ -168,20 +182,22 @@ impl<'a> MissModel<'a> {
         let lines = &self.code_lines;
         let next = lines.misses * lines.not_next;
         code = code.map(|misses| misses * next);
+        let missed = self.sets.misses(self.code_curve, held.code_l1i);
+        let followed = (1.0 - lines.not_next) / lines.not_next.max(1e-3);
         let (l1i, late_code) = match &self.phase.next_lines {
-            Some(next) => {
-                let bytes = self.sets.whole(held.code_l1i);
-                let of =
-                    |curve: &SetCurve| lines.misses * curve.lines(bytes, self.ways[2]) / 1000.0;
-                (of(&next.missed), of(&next.late))
-            }
-            None => {
-                let missed = next * self.sets.misses(self.code_curve, held.code_l1i);
+            // Measured in a cache of this size. What a thread holds of it next to others is no cache of
+            // that size, so that what they add follows from the curve.
+            Some(measured) => {
+                let of = |curve: &SetCurve| {
+                    lines.misses * curve.lines(self.l1i_bytes, self.ways[2]) / 1000.0
+                };
+                let added = next * (missed - self.l1i_missed).max(0.0);
                 (
-                    missed,
-                    missed * (1.0 - lines.not_next) / lines.not_next.max(1e-3),
+                    of(&measured.missed) + added,
+                    of(&measured.late) + added * followed,
                 )
             }
+            None => (next * missed, next * missed * followed),
         };
         code[0] = l1i.max(code[1]);
         let whole = self.prefetch_effect;
