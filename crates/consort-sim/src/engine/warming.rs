@@ -544,7 +544,7 @@ mod tests {
             "{third:?} {cold:?}"
         );
         assert!(
-            (cold[2] - third[2] - 128.0).abs() < 4.0,
+            (cold[1] - third[1] - 128.0).abs() < 4.0,
             "{third:?} {cold:?}"
         );
         assert!(written(1e4)[1] < written(1e6)[1] && written(1e6)[1] <= written(LONG)[1]);
