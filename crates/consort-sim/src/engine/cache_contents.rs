@@ -14,7 +14,7 @@
 use super::counts::LEVELS;
 use super::kernel::SimulatedKernel;
 use super::thread::SimulatedThread;
-use super::thread_caches::{CacheId, Inflow, cache_at, capacity};
+use super::thread_caches::{CacheId, CacheRemnant, Inflow, cache_at, capacity};
 use super::warming::InitialContents;
 use crate::chip::{Chip, PuPlace};
 use std::sync::Arc;
@@ -29,15 +29,17 @@ pub(crate) struct CacheContents<'a> {
 
 impl CacheContents<'_> {
     /// Returns what thread `t` holds when its turn on a PU ends.
-    pub(crate) fn contents_left(
-        &self,
-        t: usize,
-        pu: usize,
-    ) -> [Option<(CacheId, f64, f64)>; LEVELS] {
+    pub(crate) fn contents_left(&self, t: usize, pu: usize) -> [Option<CacheRemnant>; LEVELS] {
         let held = self.resident_bytes(t);
+        let instructions = self.threads[t].counters.instructions();
         let level = |level| {
             let cache = cache_at(self.chip, pu, level)?;
-            Some((cache, held[level], self.inflow_until_now(cache)))
+            Some(CacheRemnant {
+                cache,
+                bytes: held[level],
+                inflow: self.inflow_until_now(cache),
+                instructions,
+            })
         };
         [level(0), level(1), level(2)]
     }
@@ -200,12 +202,20 @@ impl Moves {
         let siblings = caches
             .siblings(t, to)
             .map(|there| if there { share } else { 0.0 });
+        let ran = thread.counters.instructions();
+        let away = [0, 1, 2].map(|level| {
+            let cache = cache_at(&self.chip, to, level);
+            let left = cache.and_then(|cache| thread.caches.remnants.remnant(cache));
+            left.map_or(0.0, |left| ran - left.instructions)
+        });
         let home = thread.demand.home_node;
         let places = self.chip.places();
         let elsewhere_s = other_domain_latency_s(&self.chip, home, places[from], places[to]);
         Some(InitialContents {
             found,
             siblings,
+            held: thread.caches.held,
+            away,
             elsewhere_s,
         })
     }

@@ -160,6 +160,12 @@ impl ThreadCounters {
     }
 
     /// Lines brought into each level of caches.
+    /// Instructions since the start.
+    pub(crate) fn instructions(&self) -> f64 {
+        self.recent.instructions + self.sampled.instructions
+    }
+
+    /// Lines brought into each level of caches since the start.
     pub(crate) fn lines_brought(&self) -> [f64; LEVELS] {
         let (a, b) = (&self.recent.flow, &self.sampled.flow);
         [

@@ -70,6 +70,8 @@ pub(super) struct CacheRemnant {
     pub(super) bytes: f64,
     /// Bytes that had been brought into the cache until then.
     pub(super) inflow: f64,
+    /// Instructions that the thread had run until then.
+    pub(super) instructions: f64,
 }
 
 /// Data that a thread left in each cache that it has used.
@@ -101,6 +103,8 @@ pub(crate) struct ThreadCaches {
     pub(crate) warming: CacheWarming,
     /// Data that it left in the caches where it was.
     pub(crate) remnants: CacheRemnants,
+    /// Bytes of each level that it held when it last left a place; infinite where there was none.
+    pub(crate) held: [f64; LEVELS],
     /// True if its caches were warm when it last left them.
     pub(crate) was_warm: bool,
     /// Lines that it had brought into each level of caches when its turn began.
@@ -114,6 +118,7 @@ impl ThreadCaches {
             has_home: false,
             warming: CacheWarming::default(),
             remnants: CacheRemnants::default(),
+            held: [f64::INFINITY; LEVELS],
             // A thread's first place is warm.
             was_warm: true,
             turn_lines: [0.0; LEVELS],
@@ -128,15 +133,12 @@ impl ThreadCaches {
         })
     }
 
-    /// Notes what it leaves: bytes, and the inflow into the cache until now.
-    pub(crate) fn leave_behind(&mut self, left: [Option<(CacheId, f64, f64)>; LEVELS]) {
+    /// Notes what it leaves.
+    pub(super) fn leave_behind(&mut self, left: [Option<CacheRemnant>; LEVELS]) {
         self.was_warm = !self.warming.is_open();
-        for (cache, bytes, inflow) in left.into_iter().flatten() {
-            self.remnants.note(CacheRemnant {
-                cache,
-                bytes,
-                inflow,
-            });
+        self.held = left.map(|left| left.map_or(f64::INFINITY, |left| left.bytes));
+        for left in left.into_iter().flatten() {
+            self.remnants.note(left);
         }
     }
 }

@@ -10,6 +10,12 @@
 //! `X = ∫ (1 − m(C)/m(c)) dc` from c₀ to c, which is `c − c₀ − m(C)·n`, bytes,
 //!
 //! never more than everything that it lacks, and nothing where a smaller content misses no more.
+//! What a thread would gain by holding more than it held where it comes from is no cost of the move,
+//! so C is at most that.
+//!
+//! Lines that it has written elsewhere are invalid where it returns: of those that it touched there,
+//! the share w that its write-backs show. It misses them as `w·X` from an empty cache.
+//!
 //! These misses are paid as they happen, at the price that misses of that level have where the
 //! thread is now, and count as accesses, traffic and energy of the level that supplies them.
 //!
@@ -66,6 +72,10 @@ pub(crate) struct InitialContents {
     pub(crate) found: [f64; LEVELS],
     /// Share of its footprint that siblings hold there, 0 to 1.
     pub(crate) siblings: [f64; LEVELS],
+    /// Bytes that it held where it comes from.
+    pub(crate) held: [f64; LEVELS],
+    /// Instructions that it has run elsewhere since it was there.
+    pub(crate) away: [f64; LEVELS],
     /// Latency of the supplier of misses of its LLC, s; `None` if that is memory.
     pub(crate) elsewhere_s: Option<f64>,
 }
@@ -77,6 +87,12 @@ struct WarmingLevel {
     filled: f64,
     /// The same for what is there in the end.
     full: f64,
+    /// Share of the lines touched elsewhere that are invalid here, 0 to 1.
+    stale: f64,
+    /// Instructions that touch as many lines as were touched elsewhere.
+    touched: f64,
+    /// Most that it holds in the end, bytes; `None` if not limited.
+    most: Option<f64>,
     /// Bytes that an instruction brings in even then.
     anyway: f64,
     /// Positions of the last answer in the tables of data and code.
@@ -114,10 +130,10 @@ impl LevelFilling<'_> {
         }
     }
 
-    /// Lines missed while a level fills for so many instructions that are not missed when full.
-    fn additional_lines(&self, level: &mut WarmingLevel, span: f64) -> f64 {
-        let from = level.filled;
-        let to = (from + span).min(level.full);
+    /// Lines missed while a level fills between two times, in instructions from empty, that are not
+    /// missed when full.
+    fn additional_lines(&self, level: &mut WarmingLevel, (from, to): (f64, f64)) -> f64 {
+        let to = to.min(level.full);
         if to <= from {
             return 0.0;
         }
@@ -252,16 +268,23 @@ impl CacheWarming {
         let arrived = self.arrived.take();
         for (number, level) in self.levels.iter_mut().enumerate() {
             let filling = filling(here.phase, number, here.line_bytes());
-            level.full = filling.time_to(held[number]);
+            let space = here.lines().space;
+            if let Some(arrived) = &arrived {
+                level.most = Some(arrived.held[number] / space);
+            }
+            let held = held[number].min(level.most.unwrap_or(f64::INFINITY));
+            level.full = filling.time_to(held);
             level.anyway = filling.content_after(level.full, &mut level.steps).1;
             if let Some(arrived) = &arrived {
-                let found = arrived.found[number] / here.lines().space;
-                let found = found.min(held[number]);
-                let lacking = (held[number] - found) * (1.0 - arrived.siblings[number]);
+                let found = (arrived.found[number] / space).min(held);
+                let own = 1.0 - arrived.siblings[number];
+                let lacking = (held - found) * own;
                 level.filled = match lacking > 0.0 {
-                    true => filling.time_to(held[number] - lacking),
+                    true => filling.time_to(held - lacking),
                     false => level.full,
                 };
+                level.stale = here.phase.spec.writeback_share * own;
+                level.touched = arrived.away[number].min(level.filled);
             }
         }
         self.waited = here.waited_share(held[1]);
@@ -289,7 +312,17 @@ impl CacheWarming {
         let mut missed = [0.0; LEVELS];
         for (number, missed) in missed.iter_mut().enumerate() {
             let filling = filling(here.phase, number, here.line_bytes());
-            let lines = filling.additional_lines(&mut self.levels[number], span);
+            let level = &mut self.levels[number];
+            let from = level.filled;
+            let mut lines = filling.additional_lines(level, (from, from + span));
+            if level.stale > 0.0 {
+                let written = LevelFilling {
+                    code: None,
+                    ..filling
+                };
+                let until = next.min(level.touched);
+                lines += level.stale * written.additional_lines(level, (self.age, until));
+            }
             *missed = lines * here.lines().misses / span;
         }
         self.charge(here, missed);
@@ -373,12 +406,13 @@ impl CacheWarming {
         if self.is_open() {
             let space = LineEffect::for_data(&phase.spec, line_bytes).space;
             for (number, held) in held.iter_mut().enumerate() {
-                let filled = self.levels[number].filled + passed;
-                let steps = &mut [0; 2];
-                let there = filling(phase, number, line_bytes)
-                    .content_after(filled, steps)
-                    .0;
-                *held = held.min(there * space);
+                let level = &self.levels[number];
+                let filling = filling(phase, number, line_bytes);
+                let there = filling.content_after(level.filled + passed, &mut [0; 2]).0;
+                let touched = |time: f64| filling.data.content_after(time, &mut 0).0;
+                let age = (self.age + passed).min(level.touched);
+                let invalid = level.stale * (touched(level.touched) - touched(age));
+                *held = held.min((there - invalid) * space);
             }
         }
         held
@@ -457,6 +491,8 @@ mod tests {
         InitialContents {
             found,
             siblings: [0.0; LEVELS],
+            held: HELD,
+            away: [0.0; LEVELS],
             elsewhere_s: None,
         }
     }
@@ -487,6 +523,42 @@ mod tests {
         let all = (64.0 + 8.0) * 1024.0 / CURVE_LINE_BYTES;
         assert!((0.8..=1.0).contains(&(lines[1] / all)), "{lines:?}");
         assert!(cycles > 0.0);
+    }
+
+    #[test]
+    fn written_lines_are_fetched_again() {
+        let mut spec = falling().spec.clone();
+        spec.writeback_share = 1.0 / 3.0;
+        let writing = Phase::new(&spec);
+        let back = |away: f64| InitialContents {
+            away: [away; LEVELS],
+            ..arrived(HELD)
+        };
+        let written = |away| missed(&writing, back(away), LONG).0;
+        let cold = missed(&writing, arrived(COLD), LONG).0;
+        // A third of the data that an empty cache would miss, when all has been touched elsewhere;
+        // code, 8 KiB of it, is not written.
+        let third = written(LONG).map(|lines| 3.0 * lines);
+        assert!(
+            (third[0] / cold[0] - 1.0).abs() < 1e-3,
+            "{third:?} {cold:?}"
+        );
+        assert!(
+            (cold[1] - third[1] - 128.0).abs() < 4.0,
+            "{third:?} {cold:?}"
+        );
+        assert!(written(1e4)[1] < written(1e6)[1] && written(1e6)[1] <= written(LONG)[1]);
+        assert_eq!(missed(&falling(), back(LONG), LONG).0, COLD);
+    }
+
+    #[test]
+    fn no_more_than_was_held_is_fetched() {
+        let smaller = HELD.map(|held| held / 4.0);
+        let some = InitialContents {
+            held: smaller,
+            ..arrived(smaller)
+        };
+        assert_eq!(missed(&falling(), some, LONG).0, COLD);
     }
 
     #[test]

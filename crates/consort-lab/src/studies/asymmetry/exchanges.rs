@@ -19,7 +19,7 @@ const MOVES: [u32; 2] = [20, 400];
 const PLACES: usize = 4;
 /// The made-up programs are this one but for their misses.
 const LOADS: &str = "random-loads";
-/// Misses of a made-up program per 1000 instructions while its data does not fit.
+/// Misses of a made-up program per 1000 instructions without a cache.
 const MPKI: f64 = 20.0;
 
 /// Costs from every place with a shared LLC, then with private ones.
@@ -118,13 +118,14 @@ fn measure_costs(
     })
 }
 
-/// A program for each capacity of the miss curves, whose data just fits there.
+/// A program for each capacity of the miss curves, whose data just fits there. A cache of c bytes
+/// holds c/w of the w bytes that random loads go to, so that they miss 1 - c/w times as often.
 fn working_sets() -> Result<Vec<Arc<ProgramSpec>>, StudyError> {
     let loads = find(LOADS)?;
     let sets = CURVE_KIB.map(|kib| {
         let mut program = ProgramSpec::clone(&loads);
         program.name = format!("{LOADS}-{kib}-kib");
-        let misses = CURVE_KIB.map(|capacity| if capacity < kib { MPKI } else { 0.0 });
+        let misses = CURVE_KIB.map(|capacity| MPKI * (1.0 - capacity / kib).max(0.0));
         for phase in &mut program.phases {
             phase.data_mpki = misses.to_vec();
         }
@@ -138,11 +139,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn made_up_programs_miss_until_data_fits() {
+    fn made_up_programs_miss_what_does_not_fit() {
         let sets = working_sets().unwrap();
         assert_eq!(sets.len(), CURVE_KIB.len());
         let kib64 = &sets[3].phases[0].data_mpki;
-        assert_eq!((kib64[2], kib64[3]), (MPKI, 0.0));
+        assert_eq!((kib64[2], kib64[3]), (MPKI / 2.0, 0.0));
         let text = toml::to_string(sets[5].as_ref()).unwrap();
         assert!(consort_sim::program::parse("x.toml", &text).is_ok());
     }
