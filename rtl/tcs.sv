@@ -2,7 +2,8 @@
 // ones.
 //
 // Source: Markovic, "Hardware Thread Scheduling Algorithms for Single-ISA Asymmetric CMPs" (PhD
-// thesis, UPC 2015), TCS. Decides as the policy `tcs:arithmetic=integer` of consort-core does.
+// thesis, UPC 2015), TCS. Decides as the policy `tcs:arithmetic=integer,immediate=false` of
+// consort-core does, with IMMEDIATE = 1 as `tcs:arithmetic=integer`.
 //
 // At the end of a quantum every active interval ends; one divider adds them to the sums in turn,
 // then one comparator goes through the small cores. Should anybody go idle, enter or leave the
@@ -13,7 +14,8 @@ module tcs #(
     parameter int QUEUE = 1,
     // 1: the lowest long-term sum gets the large core; 0: the highest.
     parameter int LAGGING = 0,
-    // 1: long-term criticality decides as soon as a thread stalls or goes on.
+    // 1: long-term criticality decides as soon as a thread stalls or goes on; 0: at the end of that
+    // quantum, but at once if the large core has nothing to run.
     parameter int IMMEDIATE = 0,
     parameter int INST_W = 32,
     parameter int TIME_W = 32,
@@ -197,7 +199,7 @@ module tcs #(
     end else begin
       last_user <= user;
       last_idle <= idle;
-      if ((IMMEDIATE != 0) && changed) begin
+      if (changed && ((IMMEDIATE != 0) || !active_now[on_large])) begin
         due      <= 1'b1;
         due_long <= 1'b1;
       end else if (quantum_taken) begin

@@ -10,6 +10,8 @@ use consort_lab::StudyOutput;
 const PROGRAMS: [&str; 4] = ["barnes", "lu.cont", "ocean.ncont", "raytrace"];
 const LAGGING: &str = "tcs:long-term=lagging";
 const CRITICAL: &str = "tcs:long-term=critical";
+const LAGGING_AT_END: &str = "tcs:immediate=false,long-term=lagging";
+const AT_END: &str = "tcs:immediate=false";
 
 /// Runs with one and with three workers, which share no result, and gives the output.
 fn same_for_any_workers(id: &str) -> StudyOutput {
@@ -152,7 +154,8 @@ fn mixes_are_sound(output: &StudyOutput, mixes: usize, size: usize) {
 fn a12_sets_both_readings_of_tcs_and_hrrs_against_pinned() {
     let output = same_for_any_workers("A12");
     let fair = ["fair-progress:form=hardware", "fair-progress:form=software"];
-    let policies = ["pinned", "hrrs", fair[0], fair[1], LAGGING, CRITICAL];
+    let tcs = [LAGGING, CRITICAL, LAGGING_AT_END, AT_END];
+    let policies = [&["pinned", "hrrs", fair[0], fair[1]][..], &tcs].concat();
     assert_eq!(rows(&output, "policies"), policies);
     mixes_are_sound(&output, 6, 4);
     assert_eq!(figures(&output), ["sorted"]);
@@ -170,6 +173,8 @@ fn a13_averages_the_rivals() {
         "hrrs",
         LAGGING,
         CRITICAL,
+        LAGGING_AT_END,
+        AT_END,
     ];
     assert_eq!(rows(&output, "policies"), policies);
     mixes_are_sound(&output, 8, 2);
@@ -179,10 +184,13 @@ fn a13_averages_the_rivals() {
 #[test]
 fn a14_says_which_reading_of_tcs_does_better() {
     let output = same_for_any_workers("A14");
-    let policies = ["pinned", "kuths", "criticality", LAGGING, CRITICAL];
+    let tcs = [LAGGING, CRITICAL, LAGGING_AT_END, AT_END];
+    let policies = [&["pinned", "kuths", "criticality"][..], &tcs].concat();
     let programs = [&PROGRAMS[..], &["all"]].concat();
     assert_eq!(rows(&output, "programs"), by_policy(&programs, &policies));
-    assert_eq!(rows(&output, "readings"), ["A12", "A13", "A14", "all"]);
+    for table in ["readings", "timings"] {
+        assert_eq!(rows(&output, table), ["A12", "A13", "A14", "all"]);
+    }
     let of = |row: &str, column: &str| value(&output, "readings", row, column);
     let studies = ["A12", "A13", "A14"].map(|study| of(study, "workloads"));
     assert_eq!(studies, [6.0, 8.0, 8.0]);

@@ -8,42 +8,55 @@ use crate::study::{Frames, StudyError};
 use consort_data::{Cell, ReportTable};
 use consort_sim::contention::CpiStack;
 
-/// The lowest long-term sum gets the large core, as in the source's worked example.
-const LAGGING: &str = "tcs:long-term=lagging";
-/// The highest long-term sum gets it, as in the source's rule.
-const CRITICAL: &str = "tcs:long-term=critical";
+/// The highest long-term sum gets the large core at once, as in the source's rule and in the caption
+/// of its figure 7.2.
+const USUAL: &str = "tcs:long-term=critical";
+/// Other readings of the source: the policy, and the names of that reading and of the usual one.
+const READINGS: [(&str, [&str; 2]); 2] = [
+    ("tcs:long-term=lagging", ["lagging", "critical"]),
+    (
+        "tcs:immediate=false",
+        ["a decision at the end of the quantum", "one at once"],
+    ),
+];
 /// The studies whose runs are compared.
 const STUDIES: [&str; 3] = ["A12", "A13", "A14"];
 
 /// Causes that are no part of a thread's cycles alone: no core is shared, no thread waits for locks.
 const NOT_ALONE: [&str; 3] = ["window", "dispatch", "lock"];
 
-/// Table `readings`: rows are the studies, and `all`; columns `lagging_over_critical` (geometric
-/// mean over workloads, intervals over workloads), `lagging_better` and `critical_better` (in how
-/// many workloads), `workloads`.
+/// A table of two readings of the source, the policies of its first column: rows are the studies,
+/// and `all`; columns are the speed of the first over the second (geometric mean over workloads,
+/// intervals over workloads), in how many workloads either is better, and the workloads.
 pub(in crate::studies) fn readings(
     spec: &TableSpec,
     frames: &Frames,
 ) -> Result<ReportTable, StudyError> {
-    let each = STUDIES.map(|study| (study, speed_ratios(frames, &[study])));
+    let first = spec.columns.first();
+    let policy = first.and_then(|column| column.policy.as_deref());
+    let policy = policy.unwrap_or_default();
+    let each = STUDIES.map(|study| (study, speed_ratios(frames, policy, &[study])));
     let rows = each
         .into_iter()
-        .chain([("all", speed_ratios(frames, &STUDIES))]);
+        .chain([("all", speed_ratios(frames, policy, &STUDIES))]);
     spec.fill_rows(rows.map(|(key, ratios)| (key, cells(&ratios))))
 }
 
-/// Note on the better reading over all workloads.
+/// Notes on the better readings over all workloads.
 pub(in crate::studies) fn note_verdict(frames: &Frames) -> Vec<String> {
-    let all = speed_ratios(frames, &STUDIES);
-    vec![verdict_text(&cells(&all)[0], all.len())]
+    let verdict = |(policy, names)| {
+        let all = speed_ratios(frames, policy, &STUDIES);
+        verdict_text(&cells(&all)[0], all.len(), names)
+    };
+    READINGS.map(verdict).into()
 }
 
-/// Speed of lagging over critical in each workload of some studies: geometric means over runs.
-fn speed_ratios(frames: &Frames, studies: &[&str]) -> Vec<f64> {
+/// Speed of a policy over the usual one in each workload of some studies: geometric means over runs.
+fn speed_ratios(frames: &Frames, policy: &str, studies: &[&str]) -> Vec<f64> {
     let mut ratios = Vec::new();
     for frame in studies.iter().filter_map(|study| frames.get(study)) {
         for case in frame.group_by_label("case", IntervalBasis::Cases, |_| true) {
-            ratios.extend(frame.cell(&ratio("stp", LAGGING, CRITICAL), &case).value());
+            ratios.extend(frame.cell(&ratio("stp", policy, USUAL), &case).value());
         }
     }
     ratios
@@ -60,17 +73,17 @@ fn cells(values: &[f64]) -> Vec<Cell> {
     ]
 }
 
-fn verdict_text(whole: &Cell, workloads: usize) -> String {
+fn verdict_text(whole: &Cell, workloads: usize, [other, usual]: [&str; 2]) -> String {
     let (value, half) = (whole.value().unwrap_or(1.0), whole.ci95().unwrap_or(0.0));
-    let better = if value > 1.0 { "lagging" } else { "critical" };
+    let better = if value > 1.0 { other } else { usual };
     let beyond = if (value - 1.0).abs() > half {
         "beyond the interval"
     } else {
         "within the interval, so that neither is better"
     };
     format!(
-        "Over the {workloads} workloads of A12, A13 and A14 together tcs is {} times as fast by the \
-         reading lagging as by critical: {better} does better, {beyond}.",
+        "Over the {workloads} workloads of A12, A13 and A14 together tcs is {} times as fast with \
+         {other} as with {usual}: {better} does better, {beyond}.",
         whole.text()
     )
 }
@@ -116,12 +129,16 @@ mod tests {
 
     #[test]
     fn better_reading_is_named_with_interval() {
+        let names = READINGS[0].1;
         let clear = cells(&[1.10, 1.11, 1.12]);
         assert_eq!((clear[1].value(), clear[2].value()), (Some(3.0), Some(0.0)));
-        assert!(verdict_text(&clear[0], 3).ends_with("lagging does better, beyond the interval."));
+        assert!(
+            verdict_text(&clear[0], 3, names)
+                .ends_with("lagging does better, beyond the interval.")
+        );
         let open = cells(&[0.9, 1.05, 1.0]);
         assert_eq!((open[1].value(), open[2].value()), (Some(1.0), Some(1.0)));
-        let text = verdict_text(&open[0], 3);
+        let text = verdict_text(&open[0], 3, names);
         assert!(
             text.contains("critical does better, within the interval"),
             "{text}"

@@ -109,18 +109,30 @@ fn sum_is_independent_of_other_stops() {
 #[test]
 fn stall_lets_long_term_sum_decide_later() {
     for (reading, then) in [
-        (LongTermRule::Critical, [1, 0, 2, 3]),
+        (LongTermRule::Critical, [2, 1, 0, 3]),
         (LongTermRule::Lagging, [3, 1, 2, 0]),
     ] {
-        let (mut bench, at_once) = after_a_stall(Tcs::new(reading, false));
-        assert_eq!(at_once, [0, 1, 2, 3]);
-        // By short term the second would be first, and the first has nothing to run.
-        let pus = bench.turn(&rest(), 3 * QUANTUM_NS / 5, IntervalEnd::Quantum);
+        let mut bench = with(Tcs::new(reading, false));
+        let did = [ran(1, 4e6), stalled(2, 2e6), ran(3, 1e6), ran(4, 8e6)];
+        let pus = bench.turn(&did, 2 * QUANTUM_NS / 5, IntervalEnd::Activity);
+        assert_eq!(pus, [0, 1, 2, 3]);
+        // The sums are 1/8, 0.2, 1/2 and 0.1, and the second has nothing to run.
+        let rest = [ran(1, 4e6), stalled(2, 0.0), ran(3, 1e6), ran(4, 2e6)];
+        let pus = bench.turn(&rest, 3 * QUANTUM_NS / 5, IntervalEnd::Quantum);
         assert_eq!(pus, then);
         // A quantum in which nothing happens is short-term's again.
-        let quiet = [stalled(1, 0.0), ran(2, 3e6), ran(3, 1e6), ran(4, 2e6)];
+        let quiet = [ran(1, 1e6), stalled(2, 0.0), ran(3, 3e6), ran(4, 2e6)];
         let large = bench.quantum(&quiet).iter().position(|&pu| pu == 0);
-        assert_eq!(large, Some(2));
+        assert_eq!(large, Some(0));
+    }
+}
+
+#[test]
+fn idle_large_core_is_handed_over_at_once() {
+    for immediate in [false, true] {
+        let (_, at_once) = after_a_stall(Tcs::new(LongTermRule::Critical, immediate));
+        // All others have sums of 0: the first in turn.
+        assert_eq!(at_once, [1, 0, 2, 3]);
     }
 }
 
