@@ -75,6 +75,7 @@ pub(crate) const ANALYSES: Analyses = Analyses {
     ],
     notes: &[
         ("readings-of-tcs", asymmetry::note_verdict),
+        ("ceiling-of-mixes", asymmetry::note_ceiling),
         ("changes-of-cycles", symbiosis::views::changes),
         ("limits-of-decisions", symbiosis::views::limit_note),
         ("occupancy", occupancy::notes),

@@ -10,7 +10,7 @@ mod views;
 pub(super) use alone::{closed_form, cores_alone, programs_alone};
 pub(super) use exchanges::{exchange_with_large, exchange_with_small, exchange_working_sets};
 pub(super) use ideal::{ideal_at_ratios, ideal_next_to_hrrs};
-pub(super) use views::{note_saved_cycles, note_verdict, readings};
+pub(super) use views::{note_ceiling, note_saved_cycles, note_verdict, readings};
 
 use super::pinned_settings;
 use crate::frame::Case;

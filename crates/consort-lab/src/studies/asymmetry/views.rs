@@ -88,6 +88,41 @@ fn verdict_text(whole: &Cell, workloads: usize, [other, usual]: [&str; 2]) -> St
     )
 }
 
+/// Note on the most that any schedule of mixes gains over the mean of all assignments: with program
+/// j on the large core the weighted speedup is `1 + Σ 1/r` over the others, r a program's speed on
+/// the large core over that on a small one, and every schedule is a mean of these.
+pub(in crate::studies) fn note_ceiling(frames: &Frames) -> Vec<String> {
+    let (Some(mixes), Some(alone)) = (frames.get("mixes"), frames.get("alone")) else {
+        return Vec::new();
+    };
+    let small_share = |program: &String| {
+        let case = alone.cases.iter().position(|case| case.key == *program)?;
+        let ratio = alone.run_values(case, 0, "large_over_small").first()?;
+        Some(1.0 / ratio)
+    };
+    let mut gains = Vec::new();
+    for case in &mixes.cases {
+        let shares: Vec<f64> = case.programs.iter().filter_map(small_share).collect();
+        gains.extend(best_over_mean(&shares));
+    }
+    vec![format!(
+        "Ceiling: with program j on the large core the weighted speedup is 1 + Σ 1/r over the other \
+         programs, r their speed on the large core over that on a small one, if nothing but cores is \
+         shared; every schedule is a mean of these. The best j is {} times the mean of all j, which \
+         is pinned, so that no schedule gains more over it or over turns of equal length.",
+        mean_ratio_cell(&gains).text()
+    )]
+}
+
+/// The highest weighted speedup of all assignments over their mean, for programs that run on a small
+/// core at these shares of their speed on the large one.
+fn best_over_mean(shares: &[f64]) -> Option<f64> {
+    let all: f64 = shares.iter().sum();
+    let least = shares.iter().copied().reduce(f64::min)?;
+    let n = shares.len() as f64;
+    Some((1.0 + all - least) / (1.0 + all - all / n))
+}
+
 /// Notes on the cycles that the large core saves the programs with the highest and the lowest
 /// ratio, by the largest causes.
 pub(in crate::studies) fn note_saved_cycles(frames: &Frames) -> Vec<String> {
@@ -126,6 +161,14 @@ pub(in crate::studies) fn note_saved_cycles(frames: &Frames) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn best_assignment_of_a_mix_is_by_hand() {
+        // 1 + 1/2 with the first on the large core, 1 + 1/4 with the second: 1.5 over 1.375.
+        let gain = best_over_mean(&[0.25, 0.5]).unwrap();
+        assert!((gain - 1.5 / 1.375).abs() < 1e-12, "{gain}");
+        assert_eq!(best_over_mean(&[0.5; 4]), Some(1.0));
+    }
 
     #[test]
     fn better_reading_is_named_with_interval() {
