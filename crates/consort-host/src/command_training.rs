@@ -40,9 +40,6 @@ struct CommandSums {
     stack: NamedStack,
 }
 
-/// Results of one launch: sums by place among the commands, and the tier of the stacks.
-type LaunchSums = (Vec<CommandSums>, Option<Tier>);
-
 impl CommandTraining {
     /// Runs everything; `components` are those of this machine's cycle stacks. `progress` receives the
     /// number of launches that are done, and of all.
@@ -78,14 +75,8 @@ impl CommandTraining {
         })
     }
 
-    /// Number of launches in a round: commands alone, and pairs.
-    #[must_use]
-    pub fn launches(&self) -> usize {
-        self.commands.len() + pairs(self.commands.len()).len()
-    }
-
-    /// Runs some commands together, each at least once.
-    fn launch(&self, members: &[usize]) -> Result<LaunchSums> {
+    /// Runs some commands together, each at least once. Returns their sums and the tier of the stacks.
+    fn launch(&self, members: &[usize]) -> Result<(Vec<CommandSums>, Option<Tier>)> {
         let plan = CommandPlan {
             commands: members.iter().map(|&m| self.commands[m].clone()).collect(),
             times: 1,

@@ -48,9 +48,9 @@ pub(crate) struct ProgramSteps {
     parallel_instr: f64,
     per_pass: u64,
     imbalance: f64,
-    /// Weights of what is drawn once per run and of what is drawn at each barrier.
+    /// Weights of deviates drawn once per run and at each barrier.
     weights: [f64; 2],
-    /// Draws that hold for a whole run, for each thread.
+    /// Deviates drawn once per run, for each thread.
     lasting: Vec<f64>,
     /// Share of its time on a PU in which a thread makes progress.
     pub(crate) progress: f64,

@@ -188,7 +188,7 @@ fn set_curves() -> impl Strategy<Value = SetCurve> {
     })
 }
 
-/// What profiles count of sets, next lines, pages, turns of fetch and wide dispatch.
+/// Counts by profiles of sets, next lines, pages, turns of fetch and wide dispatch.
 type AddedCounts = ([SetCurve; 4], [f64; 8], [f64; 4], f64);
 
 fn added_counts() -> impl Strategy<Value = AddedCounts> {

@@ -19,8 +19,10 @@ const FULL: Duration = Duration::from_millis(500);
 
 const QUICK: Duration = Duration::from_millis(200);
 
-/// Number of times that each command runs alone, and each pair together.
-const ROUNDS: u32 = 3;
+/// Number of times that each command runs alone, and each pair together, also in words.
+const ROUNDS: (u32, &str) = (3, "3 times");
+
+const QUICK_ROUNDS: (u32, &str) = (1, "once");
 
 pub(super) fn train_live(args: &TrainArgs) -> Result<TrainingData> {
     let commands = parse_commands(&args.command)?;
@@ -66,7 +68,7 @@ pub(super) fn train_live(args: &TrainArgs) -> Result<TrainingData> {
     })
 }
 
-/// The runs, in words for people.
+/// Programs and runs, for people.
 struct TrainingWork {
     /// Programs, for example `10 kernels`.
     programs: String,
@@ -114,12 +116,13 @@ fn run_commands(
     pus: [PuId; 2],
     components: &[String],
 ) -> Result<LiveRuns> {
+    let (rounds, times) = if args.quick { QUICK_ROUNDS } else { ROUNDS };
     let training = CommandTraining {
         live,
         commands,
         names,
         pus,
-        rounds: if args.quick { 1 } else { ROUNDS },
+        rounds,
     };
     let programs = training.commands.len();
     let meter = progress::start_meter("runs of training");
@@ -127,14 +130,8 @@ fn run_commands(
     meter.finish();
     let work = TrainingWork {
         programs: format!("{programs} commands"),
-        pairs: training.launches() - programs,
-        length: format!(
-            "{} alone and together, each to its end",
-            match training.rounds {
-                1 => "once".to_owned(),
-                rounds => format!("{rounds} times"),
-            }
-        ),
+        pairs: programs * (programs + 1) / 2,
+        length: format!("{times} alone and together, each to its end"),
     };
     Ok((runs?, work, "commands that run for longer give more"))
 }
