@@ -219,9 +219,13 @@ pub fn idle_warning(
     }
     let quantum_s = experiment.quantum_under(contender)?.as_secs_f64();
     let longest_s = runs.iter().map(|run| run.makespan_s).fold(0.0, f64::max);
-    let moved = if moves == 0 { " and moved nothing" } else { "" };
+    let decided = match (decisions, moves) {
+        (0, _) => "made no decision",
+        (_, 0) => "decided once and moved nothing",
+        _ => "decided once",
+    };
     Ok(Some(format!(
-        "{name} decided at most once{moved}: its quantum is {quantum_s} s, and the programs need \
+        "{name} {decided}: its quantum is {quantum_s} s, and the programs need \
          {longest_s:.3} s; let them run longer, or set a shorter interval"
     )))
 }
@@ -393,8 +397,7 @@ mod tests {
             panic!("{:?}", compared.comparison.warnings)
         };
         assert!(
-            warning
-                .starts_with("workover decided at most once and moved nothing: its quantum is 1 s"),
+            warning.starts_with("workover decided once: its quantum is 1 s, and"),
             "{warning}"
         );
     }
