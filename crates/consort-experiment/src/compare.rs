@@ -9,6 +9,11 @@ use crate::ExperimentContext;
 use consort_core::stats::{ConfidenceInterval, RatioInterval};
 use serde::Serialize;
 
+/// The contender whose gain is the most that pairing can attain.
+const ORACLE: &str = "oracle";
+/// Threads whose pairs are solved and searched without being asked for, at most.
+const MOST_PAIRED: usize = 64;
+
 /// A mean with the half width of its 95 percent interval; a single run has none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MeanEstimate {
@@ -43,6 +48,9 @@ pub struct ContenderRow {
     pub speedup: MeanEstimate,
     /// Masks changed per run.
     pub moves: MeanEstimate,
+    /// Gain over the baseline as a share of the oracle's; `None` if the oracle's is unknown or not
+    /// above zero by its interval.
+    pub attainable_share: Option<f64>,
 }
 
 /// All contenders.
@@ -62,6 +70,12 @@ pub struct PolicyComparison {
     pub seed: u64,
     /// One row per contender.
     pub results: Vec<ContenderRow>,
+    /// Throughput of the oracle over the baseline's, if its search is exact here.
+    pub attainable: Option<MeanEstimate>,
+    /// Reason why no row has a share of what is attainable.
+    pub attainable_reason: Option<String>,
+    /// Policies that did not do what a comparison is for, one sentence each.
+    pub warnings: Vec<String>,
 }
 
 /// A comparison, and what it was made of.
@@ -102,9 +116,33 @@ pub fn compare_runs(
 ) -> Result<ComparedRuns, ExperimentError> {
     let ready = |c: &Contender| c.prepare(&experiment.chip, &experiment.workload, context);
     let ready: Result<Vec<Contender>, _> = contenders.iter().map(ready).collect();
-    let contenders = &ready?;
+    let mut all = ready?;
+    let mut attainable_reason = no_exact_search(experiment);
+    if attainable_reason.is_none() {
+        all.push(Contender::new(ORACLE, contenders[baseline].os())?);
+    }
     let work = experiment.measure_work(context.seed())?;
-    let results = run_all(experiment, contenders, &work, runs, context)?;
+    let mut results = run_all(experiment, &all, &work, runs, context)?;
+    let best = results.split_off(contenders.len()).pop();
+    let contenders = &all[..contenders.len()];
+    let base = &results[baseline];
+    let attainable = best.map(|runs| row(&all[all.len() - 1], &runs, base).speedup);
+    let gain = attainable.map_or(0.0, |speedup| speedup.mean - 1.0);
+    let is_certain = attainable.is_some_and(|speedup| gain > speedup.ci95.unwrap_or(0.0));
+    if attainable.is_some() && !is_certain {
+        attainable_reason = Some(format!(
+            "by its interval the best pairing gains nothing over {}",
+            contenders[baseline].name()
+        ));
+    }
+    let mut rows = Vec::new();
+    let mut warnings = Vec::new();
+    for (contender, runs) in contenders.iter().zip(&results) {
+        let mut row = row(contender, runs, base);
+        row.attainable_share = is_certain.then(|| (row.speedup.mean - 1.0) / gain);
+        rows.push(row);
+        warnings.extend(idle_warning(experiment, contender, runs)?);
+    }
     let comparison = PolicyComparison {
         machine: experiment.chip.spec().name.clone(),
         workload: experiment.workload.text.clone(),
@@ -112,16 +150,84 @@ pub fn compare_runs(
         runs,
         baseline: contenders[baseline].name().to_owned(),
         seed: context.seed(),
-        results: contenders
-            .iter()
-            .zip(&results)
-            .map(|(contender, results)| row(contender, results, &results[baseline]))
-            .collect(),
+        results: rows,
+        attainable,
+        attainable_reason,
+        warnings,
     };
     Ok(ComparedRuns {
         comparison,
         runs: results.concat(),
     })
+}
+
+/// Reason why the oracle's pairing is not the best for throughput, found by exact search; `None` if
+/// it is.
+fn no_exact_search(experiment: &Experiment) -> Option<String> {
+    let entries = &experiment.workload.entries;
+    let threads: usize = entries.iter().map(|entry| entry.threads as usize).sum();
+    let places = experiment.chip.places();
+    let cores = experiment.chip.topology().cores();
+    if experiment.until == RunUntil::AllFinished {
+        return Some("the oracle pairs for throughput, not for the last end".to_owned());
+    }
+    if places.iter().any(|p| p.core_type != places[0].core_type) {
+        return Some(
+            "the oracle solves pairs on one type of core, and there are several".to_owned(),
+        );
+    }
+    if cores.iter().any(|core| core.pus.len() < 2) {
+        return Some("a core has one CPU, so that there is nothing to pair".to_owned());
+    }
+    if threads <= cores.len() {
+        let cores = cores.len();
+        return Some(format!(
+            "{threads} threads on {cores} cores can have a core each, so that there is nothing to pair"
+        ));
+    }
+    if threads > 2 * cores.len() {
+        return Some(
+            "with more than two threads per core the search for groups is not exact".to_owned(),
+        );
+    }
+    (threads > MOST_PAIRED)
+        .then(|| format!("an exact search takes too long for more than {MOST_PAIRED} threads"))
+}
+
+/// Warning that a contender's policy decided at most once in each of these runs, or moved nothing.
+/// `None` if it did more, or if the contender is an operating system alone.
+///
+/// # Errors
+/// Needs of the policy that the machine does not meet.
+pub fn idle_warning(
+    experiment: &Experiment,
+    contender: &Contender,
+    runs: &[RunResult],
+) -> Result<Option<String>, ExperimentError> {
+    let decisions: u64 = runs.iter().map(|run| run.decision_us.n).sum();
+    let moves: u64 = runs.iter().map(|run| run.moves).sum();
+    let once = decisions <= runs.len() as u64;
+    if contender.leaves_all_to_os() || (moves > 0 && !once) {
+        return Ok(None);
+    }
+    let name = contender.name();
+    if !once {
+        return Ok(Some(format!(
+            "{name} moved nothing in {decisions} decisions: threads stayed where {} had put them",
+            contender.os()
+        )));
+    }
+    let quantum_s = experiment.quantum_under(contender)?.as_secs_f64();
+    let longest_s = runs.iter().map(|run| run.makespan_s).fold(0.0, f64::max);
+    let decided = match (decisions, moves) {
+        (0, _) => "made no decision",
+        (_, 0) => "decided once and moved nothing",
+        _ => "decided once",
+    };
+    Ok(Some(format!(
+        "{name} {decided}: its quantum is {quantum_s} s, and the programs need \
+         {longest_s:.3} s; let them run longer, or set a shorter interval"
+    )))
 }
 
 fn run_all(
@@ -172,6 +278,7 @@ fn row(contender: &Contender, results: &[RunResult], base: &[RunResult]) -> Cont
         }),
         speedup: estimate(speedup.map(|r| r.to_interval())),
         moves: over(|r| r.moves as f64),
+        attainable_share: None,
     }
 }
 
@@ -242,6 +349,57 @@ mod tests {
         let by_hand = ((ends[0] / ends[2]) * (ends[1] / ends[3])).sqrt();
         let found = compared.comparison.results[1].speedup.mean;
         assert!((found - by_hand).abs() < 1e-12, "{found} {by_hand}");
+    }
+
+    /// What the oracle attains is computed by hand from its own row.
+    #[test]
+    fn share_of_attainable_gain_refers_to_oracle() {
+        let mut workload = pair(["mcf", "povray"]);
+        workload.entries.extend(pair(["mcf", "povray"]).entries);
+        let mut experiment = Experiment::new(&chip("power8:smt=2"), workload, 1.0);
+        let context = ExperimentContext::new(5, Scale::Quick, workers(1), &|_| ());
+        let compare = |experiment: &Experiment, policies: &[&str]| {
+            let contenders: Vec<Contender> = { policies.iter() }
+                .map(|p| Contender::new(p, "linux").unwrap())
+                .collect();
+            compare_runs(experiment, &contenders, 0, 1, &context)
+                .unwrap()
+                .comparison
+        };
+        let many_cores = compare(&experiment, &["linux", "none"]);
+        assert_eq!(many_cores.results[0].attainable_share, None);
+        let reason = many_cores.attainable_reason.unwrap();
+        assert!(reason.starts_with("4 threads on 10 cores"), "{reason}");
+
+        experiment.chip = chip("bulldozer-6282se");
+        experiment.workload.entries.truncate(2);
+        for copy in 0..6 {
+            let entry = experiment.workload.entries[copy % 2].clone();
+            experiment.workload.entries.push(entry);
+        }
+        let found = compare(&experiment, &["aggregate", "linux", "oracle"]);
+        assert_eq!(found.attainable_reason, None);
+        let gain = found.results[2].speedup.mean - 1.0;
+        assert!(gain > 0.0 && found.attainable == Some(found.results[2].speedup));
+        let share = |row: usize| found.results[row].attainable_share.unwrap();
+        assert_eq!((share(0), share(2)), (0.0, 1.0));
+        let linux = (found.results[1].speedup.mean - 1.0) / gain;
+        assert_eq!(share(1), linux);
+    }
+
+    #[test]
+    fn policy_without_a_second_decision_is_warned_of() {
+        let experiment = Experiment::new(&chip("bulldozer-6282se"), pair(["mcf", "povray"]), 0.2);
+        let contenders = ["linux", "workover"].map(|p| Contender::new(p, "linux").unwrap());
+        let context = ExperimentContext::new(5, Scale::Quick, workers(1), &|_| ());
+        let compared = compare_runs(&experiment, &contenders, 0, 2, &context).unwrap();
+        let [warning] = &compared.comparison.warnings[..] else {
+            panic!("{:?}", compared.comparison.warnings)
+        };
+        assert!(
+            warning.starts_with("workover decided once: its quantum is 1 s, and"),
+            "{warning}"
+        );
     }
 
     #[test]

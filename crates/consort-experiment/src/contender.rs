@@ -139,6 +139,11 @@ impl Contender {
         &self.os
     }
 
+    /// True if it is an operating system without a policy.
+    pub(super) fn leaves_all_to_os(&self) -> bool {
+        matches!(&self.who, ContenderKind::Policy(spec) if spec.name == NO_POLICY)
+    }
+
     /// The only signals that the policy uses; empty for all that are usual.
     pub(super) fn used_signals(&self, topology: &Topology) -> &'static [Signal] {
         let info = match &self.who {

@@ -38,6 +38,7 @@ pub mod watch;
 pub use alone::{AloneWork, NullSampleSource, RunUntil, build_machine, measure_alone};
 pub use compare::{
     ComparedRuns, ContenderRow, MeanEstimate, PolicyComparison, compare_runs, find_baseline,
+    idle_warning,
 };
 pub use contender::{Contender, CustomPolicy};
 pub use context::{ExperimentContext, Scale, SharedResults, StageProgress, StopRequest};

@@ -21,6 +21,12 @@ fn compare(more: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
+/// What a command prints for people, as one line.
+fn printed(line: &str) -> String {
+    let output = run(consort().args(line.split(' ')));
+    String::from_utf8(output.stdout).unwrap().replace('\n', " ")
+}
+
 fn check_refused(args: &[&str], parts: &[&str]) {
     let output = run(consort().args(args));
     let line = stderr(&output);
@@ -98,7 +104,7 @@ fn a_comparison_has_its_keys_and_intervals() {
 
 /// As in W3, the integer programs are longer, so `aggregate` leaves half of the cores idle at the end.
 #[test]
-fn whole_programs_are_compared_by_the_time_until_all_have_finished() {
+fn whole_programs_are_compared_by_last_end() {
     let args = "compare -p aggregate,workover --runs 2 --until all-finished --baseline workover";
     let args: Vec<&str> = args.split(' ').chain(BULLDOZER).collect();
     let compared = json(&run(
@@ -115,8 +121,7 @@ fn whole_programs_are_compared_by_the_time_until_all_have_finished() {
         mean(aggregate, "makespan_s") / mean(workover, "makespan_s"),
     );
     assert!(longer > 1.1 && (speedup * longer - 1.0).abs() < 1e-3);
-    let table = run(consort().args(&args));
-    let table = String::from_utf8(table.stdout).unwrap();
+    let table = printed(&args.join(" "));
     assert!(
         table.contains("each program runs once and whole"),
         "{table}"
@@ -124,10 +129,38 @@ fn whole_programs_are_compared_by_the_time_until_all_have_finished() {
 
     let alone = [&args[..], &["--alone", "2s"]].concat();
     check_refused(&alone, &["--alone", "--until all-finished"]);
-    let args = "simulate -m bulldozer-6282se -w hmmer --until all-finished".split(' ');
-    let text = run(consort().args(args));
-    let text = String::from_utf8(text.stdout).unwrap();
+    let text = printed("simulate -m bulldozer-6282se -w hmmer --until all-finished");
     assert!(text.contains("all have finished after"), "{text}");
+}
+
+#[test]
+fn idle_policies_warn_and_attainable_gain_is_shown() {
+    let args = "compare -m bulldozer-6282se -w 4*mcf+4*povray -p aggregate,oracle --alone 200ms";
+    let text = printed(&format!("{args} --runs 1"));
+    for part in ["% of attainable", "over aggregate", " 100 "] {
+        assert!(text.contains(part), "'{part}' is missing in: {text}");
+    }
+    let args = "-m bulldozer-6282se -w 4*mcf+4*povray -p workover --alone 200ms --format json";
+    for verb in ["compare", "simulate"] {
+        let output = run(consort().arg(verb).args(args.split(' ')));
+        let warning = "workover decided once: its quantum is 1 s";
+        assert!(
+            json(&output)["warnings"][0]
+                .as_str()
+                .unwrap()
+                .starts_with(warning)
+        );
+    }
+    let text = printed("simulate -m bulldozer-6282se -w 4*mcf -p workover --alone 200ms");
+    assert!(
+        text.contains("warning: workover decided once and moved nothing"),
+        "{text}"
+    );
+    let text = printed("compare -m power8:smt=2 -w mcf+povray -p linux --alone 1s --runs 2");
+    assert!(
+        text.contains("% of attainable is unknown: 2 threads on 10 cores"),
+        "{text}"
+    );
 }
 
 #[test]

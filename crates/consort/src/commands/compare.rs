@@ -3,15 +3,15 @@
 use crate::failure::bad_input;
 use crate::options::{Jobs, LIVE, count_parser, parse_simulated, seed_parser};
 use crate::output::file::TableOutput;
-use crate::output::{self, OutputColumn, OutputFormat, count, number, text};
+use crate::output::{self, OutputColumn, OutputFormat, count, number, or_dash, percent, text};
 use crate::{descriptions, values};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use consort_core::split_unquoted;
 use consort_experiment::{
-    Contender, ContenderRow, Experiment, ExperimentError, MeanEstimate, RunResult, RunUntil,
-    compare_runs, find_baseline, long,
+    Contender, ContenderRow, Experiment, ExperimentError, MeanEstimate, PolicyComparison,
+    RunResult, RunUntil, compare_runs, find_baseline, long,
 };
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -73,6 +73,7 @@ pub(super) const COLUMNS: &[OutputColumn<ContenderRow>] = &[
     text("policy", |r| r.policy.clone()),
     number("STP", |r| format_estimate(r.stp, 3)),
     number("speedup", |r| format_estimate(r.speedup, 3)),
+    number("% of attainable", format_attainable),
     number("ANTT", |r| format_estimate(r.antt, 3)),
     number("unfairness", |r| format_estimate(r.unfairness, 3)),
     number("makespan (s)", |r| format_estimate(r.makespan_s, 2)),
@@ -111,11 +112,13 @@ pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
         let machine = descriptions::label(&args.setup.machine, &comparison.machine);
         format!(
             "{}\n{} on {machine}: mean of {} each, ± half a 95 % interval (Student's t); {method}, run by \
-             run (geometric). Simulated; machine and program figures have their sources in \
-             `consort machine` and `consort programs`.\n",
+             run (geometric). {}Simulated; machine and program figures have their sources in \
+             `consort machine` and `consort programs`.\n{}",
             output::table(columns, results),
             comparison.workload,
             count(comparison.runs, "run"),
+            attainable_sentence(&comparison),
+            warning_lines(&comparison.warnings),
         )
     })?;
     Ok(ExitCode::SUCCESS)
@@ -188,6 +191,7 @@ const ONCE_COLUMNS: &[OutputColumn<ContenderRow>] = &[
     text("policy", |r| r.policy.clone()),
     number("all finished (s)", |r| format_estimate(r.makespan_s, 2)),
     number("speedup", |r| format_estimate(r.speedup, 3)),
+    number("% of attainable", format_attainable),
     number("each, mean (s)", |r| format_estimate(r.turnaround_s, 2)),
     number("ANTT", |r| format_estimate(r.antt, 3)),
     number("unfairness", |r| format_estimate(r.unfairness, 3)),
@@ -195,6 +199,29 @@ const ONCE_COLUMNS: &[OutputColumn<ContenderRow>] = &[
     number("ED (J s)", |r| format_estimate(r.ed, 0)),
     number("moves", |r| format_estimate(r.moves, 1)),
 ];
+
+/// Meaning of "% of attainable", or the reason why there are no figures.
+pub(super) fn attainable_sentence(comparison: &PolicyComparison) -> String {
+    let base = &comparison.baseline;
+    match (&comparison.attainable_reason, comparison.attainable) {
+        (Some(reason), _) => format!("% of attainable is unknown: {reason}. "),
+        (None, best) => format!(
+            "% of attainable: gain over {base} in percent of that of the best pairing at each \
+             moment, which an exact search finds by the simulation's own rates (speedup {}). ",
+            or_dash(best, |best| format_estimate(best, 3))
+        ),
+    }
+}
+
+fn format_attainable(row: &ContenderRow) -> String {
+    or_dash(row.attainable_share, |share| percent(share, 0))
+}
+
+/// Warnings as lines for people.
+pub(super) fn warning_lines(warnings: &[String]) -> String {
+    let lines = { warnings.iter() }.map(|warning| format!("warning: {warning}\n"));
+    lines.collect()
+}
 
 fn format_estimate(measure: MeanEstimate, digits: usize) -> String {
     match measure.ci95 {

@@ -2,7 +2,7 @@
 
 mod reference;
 
-use super::compare::{experiment, refusal};
+use super::compare::{experiment, refusal, warning_lines};
 use crate::commands::compare::{LongTableFile, SetupArgs};
 use crate::failure::bad_input;
 use crate::options::count_parser;
@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use consort_core::ThreadId;
 use consort_data::{AtomicFile, PUBLIC};
-use consort_experiment::{Contender, ProgramResult, RunResult, RunUntil};
+use consort_experiment::{Contender, ProgramResult, RunResult, RunUntil, idle_warning};
 use consort_sim::chip::Chip;
 use consort_sim::contention::{CpiStack, ThreadRates};
 use consort_sim::engine::{Observer, PuUse, RunSegment};
@@ -76,6 +76,8 @@ const COLUMNS: &[OutputColumn<ProgramResult>] = &[
 struct SimulateDocument<'a> {
     #[serde(flatten)]
     run: &'a RunResult,
+    /// The policy decided once or moved nothing.
+    warnings: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     explain: Option<&'a CycleExplanation>,
 }
@@ -116,8 +118,11 @@ pub(crate) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
     }
     let explain = last.zip(args.explain);
     let explain = explain.and_then(|(last, thread)| last.explain(thread, &experiment.chip));
+    let warnings = idle_warning(&experiment, &contender, std::slice::from_ref(&run));
+    let warnings: Vec<String> = warnings.map_err(refusal)?.into_iter().collect();
     let document = SimulateDocument {
         run: &run,
+        warnings: &warnings,
         explain: explain.as_ref(),
     };
     output::print(args.setup.format, COLUMNS, &run.programs, &document, || {
@@ -125,6 +130,7 @@ pub(crate) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
         let explained = explain.as_ref().map(CycleExplanation::table);
         output::table(COLUMNS, &run.programs)
             + &summary(&run, &machine)
+            + &warning_lines(&warnings)
             + &explained.unwrap_or_default()
     })?;
     Ok(ExitCode::SUCCESS)
