@@ -115,7 +115,7 @@ pub(crate) enum Verb {
     Schema(SchemaArgs),
     /// Run a workload on a simulated machine under a policy
     #[command(
-        after_help = "Example: consort simulate --machine bulldozer-6282se --workload '4*hmmer+4*povray' --policy workover"
+        after_help = "Example: consort simulate --machine bulldozer-6282se --workload '4*bzip2+4*povray' --explain bzip2"
     )]
     Simulate(SimulateArgs),
     /// Run a workload on a simulated machine under several policies, many times

@@ -193,10 +193,50 @@ fn a_timeline_is_whole_and_an_explanation_sums_up() {
     let run = simulate(&["--timeline", path.to_str().unwrap(), "--explain", "5"]);
     let timeline: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert!(timeline["traceEvents"].as_array().unwrap().len() > 16);
+    // By hand: the differences by cause, over all cycles alone, are the slowdown; a program on a CPU
+    // of its own waits for nothing.
     let terms = run["explain"]["stack"].as_array().unwrap();
-    let sum: f64 = terms.iter().map(|t| t["value"].as_f64().unwrap()).sum();
-    let cpi = run["explain"]["cpi"].as_f64().unwrap();
-    assert!((sum / cpi - 1.0).abs() < 1e-9, "{sum} {cpi}");
+    let of = |term: &Value, key: &str| term[key].as_f64().unwrap();
+    let sum = |key: &str| -> f64 { terms.iter().map(|term| of(term, key)).sum() };
+    let (alone, together) = (sum("alone"), sum("value"));
+    assert!((together / run["explain"]["cpi"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    let program = &run["programs"][5];
+    assert_eq!(run["explain"]["thread"], program["name"]);
+    let slowdown = program["slowdown"].as_f64().unwrap();
+    assert!((together / alone / slowdown - 1.0).abs() < 1e-3);
+    assert!((1.0 + sum("slowdown_part") - together / alone).abs() < 1e-9);
+    let waiting = terms.iter().find(|term| term["name"] == "waiting").unwrap();
+    assert!(of(waiting, "value").abs() < 1e-3 * together, "{waiting}");
+    // hmmer runs its work at 2.6 GHz, so cycles follow from the times of the programs' table.
+    let by_hand = of(program, "together_s") * 2.6e9 / of(program, "instructions");
+    assert!(
+        (together / by_hand - 1.0).abs() < 1e-9,
+        "{together} {by_hand}"
+    );
+}
+
+#[test]
+fn a_program_is_explained_by_name_or_number() {
+    let explained = |wanted: &str| simulate(&["--explain", wanted])["explain"].clone();
+    assert_eq!(explained("povray")["thread"], "povray#1");
+    assert_eq!(explained("hmmer#2"), explained("1"));
+    let text =
+        printed("simulate -m bulldozer-6282se -w 4*bzip2+4*povray --alone 2s --explain bzip2");
+    for part in ["alone  together", "slower by (%)", "dispatch: slots"] {
+        assert!(text.contains(part), "'{part}' is missing in: {text}");
+    }
+    check_refused(
+        &[
+            "simulate",
+            "-m",
+            "power7",
+            "-w",
+            "hmmer",
+            "--explain",
+            "hmer",
+        ],
+        &["--explain hmer", "did you mean 'hmmer'"],
+    );
 }
 
 #[test]
