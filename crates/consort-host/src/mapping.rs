@@ -79,6 +79,8 @@ pub struct LiveMappings {
     pub alone: Vec<AloneCharacteristics>,
     /// The richest tier that was used.
     pub tier: Tier,
+    /// Mean times of every program, s: by mapping, repetition and program.
+    pub times_s: Vec<Vec<Vec<f64>>>,
     /// Notes for readers, sorted.
     pub notes: Vec<String>,
 }
@@ -188,7 +190,16 @@ impl MappingSession {
                 }));
             }
         }
+        let time_s = |run: &MappingRun, program| {
+            let exits = program_exits(std::slice::from_ref(run), program);
+            let times: Vec<f64> = exits.map(|exit| exit.wall_s).collect();
+            times.iter().sum::<f64>() / times.len() as f64
+        };
+        let times_s = |run: &MappingRun| (0..self.names.len()).map(|p| time_s(run, p)).collect();
         LiveMappings {
+            times_s: { runs.iter() }
+                .map(|runs| runs.iter().map(times_s).collect())
+                .collect(),
             notes: notes(&rows, tier, runs),
             table: MappingTable { rows },
             alone: alone.iter().map(characteristics).collect(),

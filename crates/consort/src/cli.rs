@@ -126,7 +126,7 @@ pub(crate) enum Verb {
     Compare(CompareArgs),
     /// Run a workload under thread mappings and show which resource decides between them
     #[command(
-        after_help = "Example: consort map --machine core2-q9550 --workload 'streamcluster@4+facesim@4' --out mapped\n\
+        after_help = "Example: consort map --machine core2-q9550 --workload 'streamcluster@4+facesim@4' --runs 3 --out mapped\n\
                       Example: consort map --command 'xz -kc -T2 FILE' --command 'openssl speed -seconds 1 aes-128-cbc'"
     )]
     Map(MapArgs),

@@ -55,6 +55,11 @@ fn a_simulated_pair_has_every_answer_and_the_same_seed_gives_the_same() {
     }
     assert_eq!(one, two);
     assert_eq!(one["tier"], "simulated");
+    let verdict = &one["verdict"];
+    assert!(
+        verdict["effect"].is_number() && verdict["low"].is_null(),
+        "{verdict}"
+    );
     assert_eq!(rows(table(&one, "programs")).len(), 8);
     for key in [
         "best",
@@ -80,6 +85,20 @@ fn all_mappings_are_those_that_differ() {
     let document = json(&map(&["--mappings", "all", "--format", "json"]));
     assert_eq!(document["mappings_up_to_symmetry"], 5);
     assert_eq!(document["mappings"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn the_answer_comes_first_with_its_interval() {
+    let output = map(&["--runs", "3", "--mappings", "os,iso"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let answer: String = text.split("\n\n").next().unwrap().replace('\n', " ");
+    for part in [
+        "each program on caches of its own (iso) is",
+        "than the OS (95 % interval",
+        "3 runs)",
+    ] {
+        assert!(answer.contains(part), "'{part}' is missing in: {answer}");
+    }
 }
 
 #[test]

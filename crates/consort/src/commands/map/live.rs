@@ -72,6 +72,7 @@ pub(super) fn run_mappings(args: &MapArgs) -> Result<MappingFindings> {
         tier: results.tier.to_string(),
         count,
         analysis,
+        times_s: results.times_s,
         notes: results.notes,
     })
 }

@@ -16,7 +16,7 @@ use consort_core::mapping::{ExhaustiveMappings, Mapping, MappingScheme};
 use consort_core::{Topology, hint};
 use consort_data::{Cell, escape_field, number_field, write_csv};
 use consort_experiment::mapping::OS;
-use consort_lab::mapping::{Analysis, Question};
+use consort_lab::mapping::{Analysis, MappingVerdict, Question};
 use consort_lab::{StudyReport, study_to_long_table};
 use serde::Serialize;
 use std::io::Write;
@@ -92,6 +92,8 @@ struct MappingFindings {
     /// Number of mappings up to symmetry; `None` unless all were requested.
     count: Option<usize>,
     analysis: Analysis,
+    /// Times of every program, s: by mapping, repetition and program.
+    times_s: Vec<Vec<Vec<f64>>>,
     notes: Vec<String>,
 }
 
@@ -104,6 +106,8 @@ struct MappingDocument<'a> {
     mappings: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     mappings_up_to_symmetry: Option<usize>,
+    /// The answer; `None` with fewer than two mappings that ran.
+    verdict: Option<&'a MappingVerdict>,
     questions: Vec<Question>,
     #[serde(flatten)]
     report: &'a StudyReport,
@@ -125,8 +129,12 @@ pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
         made.with_context(|| format!("cannot make {}", folder.display()))?;
         consort_lab::pages::write(folder, &report, None)?;
     }
+    let verdict = found.analysis.verdict(&found.times_s, &args.thresholds());
     match args.format {
-        OutputFormat::Table => output::print_text(&findings_text(args, &found, &report))?,
+        OutputFormat::Table => {
+            let answer = verdict.map_or_else(String::new, |verdict| wrap("", &verdict.text) + "\n");
+            output::print_text(&(answer + &findings_text(args, &found, &report)))?;
+        }
         OutputFormat::Csv => write_values(&mut output::stdout(), &report)?,
         OutputFormat::Json => output::print_json(&MappingDocument {
             machine: &found.machine,
@@ -134,6 +142,7 @@ pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
             tier: &found.tier,
             mappings: &found.analysis.mappings,
             mappings_up_to_symmetry: found.count,
+            verdict: verdict.as_ref(),
             questions: found.analysis.questions(),
             report: &report,
         })?,

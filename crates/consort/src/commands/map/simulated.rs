@@ -7,7 +7,7 @@ use crate::commands::compare::refusal;
 use crate::descriptions;
 use crate::failure::say;
 use anyhow::Result;
-use consort_experiment::mapping::{MappingSweep, NamedMapping, characterise};
+use consort_experiment::mapping::{MappingSweep, NamedMapping, SweepResults, characterise};
 use consort_experiment::{ExperimentContext, ExperimentError, NOT_MODELLED};
 use consort_lab::mapping::Analysis;
 use consort_sim::workload::Workload;
@@ -45,23 +45,24 @@ pub(super) fn simulate_mappings(args: &MapArgs) -> Result<MappingFindings> {
         .run_experiment("runs", args.seed, false, |context| {
             measure(args, &sweep, context)
         });
-    let (analysis, notes) = measured.map_err(refusal)?;
+    let (analysis, mut results) = measured.map_err(refusal)?;
     Ok(MappingFindings {
         machine: descriptions::label(&args.machine, &sweep.chip.spec().name),
         workload: sweep.workloads[0].text.clone(),
         tier: "simulated".to_owned(),
         count,
         analysis,
-        notes,
+        times_s: results.times_s.swap_remove(0),
+        notes: results.given_up,
     })
 }
 
-/// The analysis, and the runs that were given up.
+/// The analysis, and what it is based on.
 fn measure(
     args: &MapArgs,
     sweep: &MappingSweep,
     context: &ExperimentContext<'_>,
-) -> Result<(Analysis, Vec<String>), ExperimentError> {
+) -> Result<(Analysis, SweepResults), ExperimentError> {
     let programs = distinct_programs(&sweep.workloads[0]);
     let begin = Instant::now();
     let alone = characterise(&sweep.chip, &programs.entries, sweep.alone_s, context)?;
@@ -85,7 +86,7 @@ fn measure(
         &args.thresholds(),
         &format!("the simulation does not model {}", unmodelled.join(", ")),
     );
-    Ok((analysis, measured.given_up))
+    Ok((analysis, measured))
 }
 
 /// One instance of each program: copies are alike.
