@@ -75,6 +75,10 @@ struct WhatIf {
     dropped: Vec<DroppedThreads>,
     /// Share of the recorded CPU time whose programs are guesses, 0 to 1.
     guessed_share: f64,
+    /// Share of the recorded CPU time that is not simulated, 0 to 1.
+    dropped_share: f64,
+    /// Reason why the policies have hardly a choice; `None` if they have one.
+    nothing_to_decide: Option<String>,
     /// The workload that is simulated.
     workload: String,
     /// The policies side by side.
@@ -100,11 +104,15 @@ pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
         let stands = stands.iter().filter(|stand| stand.guessed == guessed);
         stands.map(|stand| stand.cpu_s).sum()
     };
-    let (guessed_s, measured_s) = (cpu_s(true), cpu_s(false));
+    let dropped_s: f64 = dropped.iter().map(|group| group.cpu_s).sum();
+    let recorded_s = (cpu_s(true) + cpu_s(false) + dropped_s).max(1e-12);
+    let (comparison, nothing_to_decide) = simulate(args, &workload)?;
     let what_if = WhatIf {
         command: recording.info().command.clone(),
-        guessed_share: guessed_s / (guessed_s + measured_s).max(1e-12),
-        comparison: simulate(args, &workload)?,
+        guessed_share: cpu_s(true) / recorded_s,
+        dropped_share: dropped_s / recorded_s,
+        nothing_to_decide,
+        comparison,
         stands,
         dropped,
         workload,
@@ -115,10 +123,12 @@ pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
     let results = &what_if.comparison.results;
     output::print(args.format, compare::COLUMNS, results, &what_if, || {
         format!(
-            "{}\n{}\n{}\n",
+            "{}\n{}\n{}\n{}\n{}",
             output::table(COLUMNS, &what_if.stands),
             output::table(compare::COLUMNS, results),
-            sentences(&what_if).join("\n")
+            sentences(&what_if).join("\n"),
+            compare::attainable_sentence(&what_if.comparison),
+            compare::warning_lines(&what_if.comparison.warnings)
         )
     })?;
     Ok(ExitCode::SUCCESS)
@@ -146,7 +156,8 @@ fn profiles(texts: &[String]) -> Result<BTreeMap<String, String>> {
     texts.iter().map(pair).collect()
 }
 
-fn simulate(args: &WhatIfArgs, workload: &str) -> Result<PolicyComparison> {
+/// The comparison, and the reason why the policies have hardly a choice.
+fn simulate(args: &WhatIfArgs, workload: &str) -> Result<(PolicyComparison, Option<String>)> {
     let setup = SetupArgs {
         machine: args.machine.clone(),
         workload: workload.to_owned(),
@@ -159,6 +170,22 @@ fn simulate(args: &WhatIfArgs, workload: &str) -> Result<PolicyComparison> {
         out: args.numbers.out.clone(),
     };
     let experiment = compare::experiment(&setup)?;
+    let entries = &experiment.workload.entries;
+    let threads: usize = entries.iter().map(|entry| entry.threads as usize).sum();
+    let (cores, places) = (
+        experiment.chip.topology().cores().len(),
+        experiment.chip.places(),
+    );
+    let are_alike = places
+        .iter()
+        .all(|place| place.core_type == places[0].core_type);
+    let nothing_to_decide = (are_alike && threads <= cores).then(|| {
+        format!(
+            "Nothing to decide: {} on {cores} alike cores can have a core each, so that policies \
+             have hardly a choice; name a smaller machine, or record a busier host.",
+            count(threads, "thread")
+        )
+    });
     let contenders = compare::contenders(&args.policies, &setup.os)?;
     let file = LongTableFile::begin(&setup, workload)?;
     let baseline = contenders.iter().position(|c| c.name() == "linux");
@@ -176,7 +203,7 @@ fn simulate(args: &WhatIfArgs, workload: &str) -> Result<PolicyComparison> {
         });
     let compared = compared.map_err(compare::refusal)?;
     file.write(&compared.runs)?;
-    Ok(compared.comparison)
+    Ok((compared.comparison, nothing_to_decide))
 }
 
 const COLUMNS: &[OutputColumn<StandIn>] = &[
@@ -203,17 +230,20 @@ fn sentences(what_if: &WhatIf) -> Vec<String> {
         count(*runs, "run")
     );
     let guessed = format!(
-        "{:.0} % of the recorded CPU time is simulated by guessed programs (estimated): \
-         `consort profile` measures them, and --profile NAME=FILE takes the result.",
+        "{:.0} % of the recorded CPU time is simulated by guessed programs (estimated; each is the \
+         described program with the nearest mix): `consort profile` measures them, and --profile \
+         NAME=FILE takes the result.",
         100.0 * what_if.guessed_share
     );
-    let mut sentences = vec![method, guessed];
-    sentences.extend(dropped_sentence(&what_if.dropped));
+    let mut sentences: Vec<String> = what_if.nothing_to_decide.iter().cloned().collect();
+    sentences.extend(dropped_sentence(&what_if.dropped, what_if.dropped_share));
+    sentences.extend([guessed, method]);
     sentences
 }
 
-/// The sentence about groups of threads that are left out; the JSON document has all of them.
-fn dropped_sentence(dropped: &[DroppedThreads]) -> Option<String> {
+/// The sentence about groups of threads that are left out, with their share of the recorded CPU
+/// time; the JSON document has all of them.
+fn dropped_sentence(dropped: &[DroppedThreads], share: f64) -> Option<String> {
     let threads: usize = dropped.iter().map(|group| group.threads).sum();
     let cpu_s: f64 = dropped.iter().map(|group| group.cpu_s).sum();
     let mut groups: Vec<String> = { dropped.iter().take(NAMED) }
@@ -233,8 +263,9 @@ fn dropped_sentence(dropped: &[DroppedThreads]) -> Option<String> {
     }
     (threads > 0).then(|| {
         format!(
-            "Not simulated: {} with {cpu_s:.2} s of CPU time in all: {}.",
+            "Not simulated: {} with {cpu_s:.2} s, {:.0} % of the recorded CPU time: {}.",
             count(threads, "thread"),
+            100.0 * share,
             groups.join(", ")
         )
     })
@@ -328,15 +359,15 @@ mod tests {
             cpu_s,
             why: "not managed",
         };
-        assert_eq!(dropped_sentence(&[]), None);
+        assert_eq!(dropped_sentence(&[], 0.0), None);
         assert_eq!(
-            dropped_sentence(&[group("a\nb", 1, 0.5), group("irq", 3, 0.25)]).unwrap(),
-            "Not simulated: 4 threads with 0.75 s of CPU time in all: a\\nb (0.50 s; not managed), \
+            dropped_sentence(&[group("a\nb", 1, 0.5), group("irq", 3, 0.25)], 0.25).unwrap(),
+            "Not simulated: 4 threads with 0.75 s, 25 % of the recorded CPU time: a\\nb (0.50 s; not managed), \
              3 x irq (0.25 s; not managed)."
         );
         let many: Vec<DroppedThreads> = (0..14).map(|n| group(&n.to_string(), 1, 0.0)).collect();
         assert!(
-            dropped_sentence(&many)
+            dropped_sentence(&many, 0.0)
                 .unwrap()
                 .ends_with(", 2 more groups.")
         );
