@@ -425,7 +425,7 @@ mod tests {
         let error = |text: &str| -> ExperimentError { Contender::new(text, "linux").unwrap_err() };
         assert_eq!(
             error("oracle:model=x").to_string(),
-            "policy oracle has no option 'model'; it has objective"
+            "policy oracle has no option 'model'; it has objective, numa"
         );
         assert_eq!(
             error("oracle:objective=speed").to_string(),

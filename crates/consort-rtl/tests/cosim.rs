@@ -63,7 +63,7 @@ fn units_decide_as_their_policies_in_recorded_runs() {
     };
     for (policy, name) in [
         (UnitPolicy::Hrrs, "hrrs"),
-        (UnitPolicy::Tcs, "tcs:arithmetic=integer"),
+        (UnitPolicy::Tcs, "tcs:arithmetic=integer,immediate=false"),
     ] {
         let recording =
             PolicyRecording::record_run("acmp-1+3", name, &[("ocean.cont", 4)], 20).unwrap();

@@ -118,7 +118,8 @@ fn add_counts(sample: &mut Sample, intervals: &[PmuInterval<'_>]) {
         set(Signal::Cycles, intervals.iter().map(|i| i.cycles).sum());
         let instructions = intervals.iter().filter_map(PmuInterval::instructions).sum();
         set(Signal::Instructions, instructions);
-        for signal in [Signal::LlcAccesses, Signal::LlcMisses] {
+        let counts = [Signal::L1dAccesses, Signal::LlcAccesses, Signal::LlcMisses];
+        for signal in counts {
             let amounts = intervals.iter().filter_map(|i| i.amount(signal));
             if let Some(amount) = amounts.reduce(|a, b| a + b) {
                 set(signal, amount);

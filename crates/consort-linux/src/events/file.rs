@@ -422,6 +422,7 @@ fn check_formulas(pmu: &PmuEvents, at: &str) -> CheckResult {
         Signal::FpUsage,
         Signal::MemoryStall,
         Signal::CycleStack,
+        Signal::L1dAccesses,
         Signal::LlcAccesses,
         Signal::LlcMisses,
     ];

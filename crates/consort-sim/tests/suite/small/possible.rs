@@ -3,7 +3,7 @@
 use consort_sim::chip::Chip;
 use consort_sim::contention::{RunningThread, Solution, ThreadRates};
 use consort_sim::machine::Scope;
-use consort_sim::machine::detail::WorkKind;
+use consort_sim::machine::detail::{FusionPair, WorkKind};
 use consort_sim::machine::tables::CoreTables;
 
 /// Relative slack: the solver's tolerance, with a margin for what it amplifies.
@@ -67,9 +67,23 @@ fn core_overload<'a>(chip: &Chip, members: impl Iterator<Item = Thread<'a>>) -> 
         } else {
             0.0
         };
-        dispatched += per_cycle;
         // Whole cycles, as both engines count them.
-        let times = CoreTables::new(core).times;
+        let CoreTables { times, front, .. } = CoreTables::new(core);
+        // A comparison that is fused with the branch behind it takes one slot together with it.
+        let pairs = running.demand.phase.spec.code.pairs.pairs().into_iter();
+        let is_of_instructions = |pair: FusionPair| {
+            front.fuses[pair.index()]
+                && !matches!(
+                    pair,
+                    FusionPair::Operand
+                        | FusionPair::Indexed
+                        | FusionPair::IndexedUpdate
+                        | FusionPair::Result
+                )
+        };
+        let fused = pairs.filter(|(pair, ..)| is_of_instructions(*pair));
+        let fused: f64 = fused.map(|(.., amount)| amount).sum();
+        dispatched += per_cycle * (1.0 - fused);
         let cycles = |work: WorkKind| f64::from(times[work.index()].interval_cycles);
         let taken = mix.fp * cycles(WorkKind::FpAdd) + vector * cycles(WorkKind::Vector);
         fp += per_cycle * taken;
