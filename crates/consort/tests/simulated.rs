@@ -24,7 +24,7 @@ fn compare(more: &[&str]) -> Vec<u8> {
 /// Output of a command for people, as one line.
 fn printed(line: &str) -> String {
     let output = run(consort().args(line.split(' ')));
-    String::from_utf8(output.stdout).unwrap().replace('\n', " ")
+    String::from_utf8_lossy(&output.stdout).replace('\n', " ")
 }
 
 fn check_refused(args: &[&str], parts: &[&str]) {
