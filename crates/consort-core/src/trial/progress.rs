@@ -95,6 +95,14 @@ impl ProgressSums {
         };
     }
 
+    /// The same sums over so much time.
+    pub(super) fn within(self, time_ns: u64) -> Self {
+        Self {
+            time_ns: time_ns as f64,
+            ..self
+        }
+    }
+
     /// Progress by these sums; `None` if they lack it.
     pub(super) fn progress(&self, measure: ProgressMeasure) -> Option<f64> {
         let wanted = self.run_ns + self.wait_ns;

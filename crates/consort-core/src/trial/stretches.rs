@@ -134,7 +134,11 @@ impl Trial {
 
     /// The sentence about the effect so far.
     pub fn verdict(&self) -> Verdict {
-        let estimate = self.total.estimate();
+        // A trial that ended because of what it showed needs the interval that allows for that.
+        let estimate = match self.is_switched_off() {
+            true => self.total.anytime(),
+            false => self.total.estimate(),
+        };
         let mut verdict = Verdict::from_effect(estimate, self.total.pairs(), self.measure);
         if self.is_switched_off() {
             verdict.text.push_str("; policy switched off");
@@ -286,7 +290,8 @@ impl Stretch {
         });
         let by_program = self.programs.iter();
         StretchResult {
-            total: sums.and_then(|sums| sums.progress(measure)),
+            // Programs run at the same time, so that their times do not add up.
+            total: sums.and_then(|sums| sums.within(self.measured_ns).progress(measure)),
             programs: by_program
                 .filter_map(|(&id, sums)| Some((id, sums.progress(measure)?)))
                 .collect(),

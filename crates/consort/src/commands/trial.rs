@@ -274,7 +274,7 @@ fn report(args: &RunTrialArgs, arms: &[RunningArm], rounds: usize) -> TrialRepor
     // The best of several is best by luck too, and a trial that may end early ends when it looks good:
     // then only the interval that allows for looking again and again will do.
     let several = arms.len() > 2 || args.budget.is_some();
-    let estimate = |arm: &RunningArm| match several {
+    let estimate = |arm: &RunningArm| match several || arm.dropped {
         true => arm.effect.anytime(),
         false => arm.effect.estimate(),
     };
