@@ -37,6 +37,15 @@ fn presets_as_they_are_can_be_solved() {
     }
 }
 
+/// Descriptions that were once solved to more than the chip can do.
+#[test]
+fn found_descriptions_are_solved() {
+    assert!(solved::description(&[35, 110, 0, 231, 94, 253, 0, 95, 0]));
+    assert!(solved::description(&[
+        84, 207, 141, 165, 37, 141, 0, 51, 0, 0
+    ]));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

@@ -61,12 +61,16 @@ fn core_overload<'a>(chip: &Chip, members: impl Iterator<Item = Thread<'a>>) -> 
         let place = chip.places()[running.pu];
         let core = chip.core_spec(place);
         let per_cycle = rates.ips / chip.frequency_hz(place);
-        let mix = &running.demand.phase.spec.mix;
-        let vector = if core.units.vector.is_none() {
-            mix.vector
-        } else {
-            0.0
-        };
+        // The mix of a phase is rounded; what is executed is the mean over its stretches.
+        let stretches = running.demand.phase.spec.stretches_or_default();
+        let on_vector_units = core.units.vector.is_some();
+        let (mut fp_share, mut vector_share) = (0.0, 0.0);
+        for stretch in &stretches {
+            fp_share += stretch.share * stretch.mix.fp;
+            if !on_vector_units {
+                vector_share += stretch.share * (stretch.mix.vector - stretch.moves);
+            }
+        }
         // Whole cycles, as both engines count them.
         let CoreTables { times, front, .. } = CoreTables::new(core);
         // A comparison that is fused with the branch behind it takes one slot together with it.
@@ -84,9 +88,15 @@ fn core_overload<'a>(chip: &Chip, members: impl Iterator<Item = Thread<'a>>) -> 
         let fused = pairs.filter(|(pair, ..)| is_of_instructions(*pair));
         let fused: f64 = fused.map(|(.., amount)| amount).sum();
         dispatched += per_cycle * (1.0 - fused);
-        let cycles = |work: WorkKind| f64::from(times[work.index()].interval_cycles);
-        let taken = mix.fp * cycles(WorkKind::FpAdd) + vector * cycles(WorkKind::Vector);
-        fp += per_cycle * taken;
+        // Conversions and packed multiplications have times of their own.
+        let kinds = running.demand.phase.spec.code.kinds.works();
+        let taken = |work: WorkKind, share: f64| {
+            let of_work = kinds.iter().filter(|(kind, ..)| kind.usual() == work);
+            let distinguished: f64 = of_work.map(|(.., operations)| operations).sum();
+            (share - distinguished).max(0.0) * f64::from(times[work.index()].interval_cycles)
+        };
+        fp +=
+            per_cycle * (taken(WorkKind::FpAdd, fp_share) + taken(WorkKind::Vector, vector_share));
         units = match core.units.fp.per {
             Scope::Core => f64::from(core.units.fp.count),
             Scope::Pu => units + f64::from(core.units.fp.count),
