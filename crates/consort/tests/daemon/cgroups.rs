@@ -126,6 +126,40 @@ fn groups_have_their_policies_and_what_is_excluded_is_untouched() {
     drop(late);
 }
 
+#[test]
+fn daemon_in_cgroup_namespace_manages_host_groups() {
+    if !has_choice() {
+        return;
+    }
+    let own = own_mask();
+    let [Some(container), Some(managed)] = ["container", "managed"].map(Group::make) else {
+        return;
+    };
+    // Outside the namespace of `container`, groups have paths such as /../managed.
+    let mut contained = Command::new("sh");
+    contained.args([
+        "-c",
+        "echo $$ >\"$0\"/cgroup.procs && exec unshare --cgroup \"$@\"",
+    ]);
+    contained.arg(&container.0).arg(consort().get_program());
+    let probe = Command::new("unshare").args(["--cgroup", "true"]).output();
+    if !probe.is_ok_and(|probe| probe.status.success()) {
+        skipped("no namespace of control groups can be made here");
+        return;
+    }
+    let config = format!(
+        "[daemon]\npolicy = \"none\"\n[[manage]]\ncgroup = \"{}\"\npolicy = \"spread:active=0\"\n",
+        managed.name()
+    );
+    let spinner = Spinner::start();
+    managed.take(&spinner);
+    let daemon = Daemon::by(contained, &config, &[]);
+    wait_for_mask(spinner.pid(), |mask| mask != own);
+    assert_eq!(daemon.stop(), Some(0));
+    assert_eq!(masks_of(spinner.pid()), [own]);
+    drop(spinner);
+}
+
 /// A program of three threads that compute.
 struct Crew(Child);
 
