@@ -21,6 +21,8 @@ fn compile(api: u32, object: &Path) -> bool {
     let Ok(compiler) = cc::Build::new()
         .opt_level(2)
         .cargo_warnings(false)
+        // The plugin is loaded into QEMU, also by a static Consort.
+        .static_crt(false)
         .try_get_compiler()
     else {
         return false;
