@@ -21,13 +21,14 @@ fn compile(api: u32, object: &Path) -> bool {
     let Ok(compiler) = cc::Build::new()
         .opt_level(2)
         .cargo_warnings(false)
-        // The plugin is loaded into QEMU, also by a static Consort.
-        .static_crt(false)
         .try_get_compiler()
     else {
         return false;
     };
-    let mut command: Command = compiler.to_command();
+    let mut command = Command::new(compiler.path());
+    // QEMU loads the plugin, and needs a shared object from a static Consort, too.
+    command.args(compiler.args().iter().filter(|arg| *arg != "-static"));
+    command.envs(compiler.env().iter().map(|(name, value)| (name, value)));
     command.args(["-std=c11", "-D_GNU_SOURCE", "-fPIC", "-shared", "-pthread"]);
     command.args(["-fvisibility=hidden", "-Wall", "-Wextra"]);
     command.arg(format!("-DCONSORT_API={api}"));
