@@ -25,10 +25,14 @@ fn compile(api: u32, object: &Path) -> bool {
     else {
         return false;
     };
-    let mut command = Command::new(compiler.path());
+    let made = compiler.to_command();
+    let mut command = Command::new(made.get_program());
     // QEMU loads the plugin, and needs a shared object from a static Consort, too.
-    command.args(compiler.args().iter().filter(|arg| *arg != "-static"));
-    command.envs(compiler.env().iter().map(|(name, value)| (name, value)));
+    command.args(made.get_args().filter(|arg| *arg != "-static"));
+    let set = made
+        .get_envs()
+        .filter_map(|(name, value)| Some((name, value?)));
+    command.envs(set);
     command.args(["-std=c11", "-D_GNU_SOURCE", "-fPIC", "-shared", "-pthread"]);
     command.args(["-fvisibility=hidden", "-Wall", "-Wextra"]);
     command.arg(format!("-DCONSORT_API={api}"));
