@@ -167,7 +167,8 @@ impl SharingMap {
             SharingError::File {
                 origin: origin.to_owned(),
                 line: 1 + before.filter(|&byte| byte == b'\n').count(),
-                problem: error.message().replace('\n', ", "),
+                problem: { error.message().replace('\n', ", ") }
+                    .replace("missing field", "missing key"),
             }
         })?;
         Ok(Self {

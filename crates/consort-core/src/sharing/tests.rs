@@ -268,7 +268,7 @@ fn invalid_maps_name_file_and_key() {
         assert_eq!(error(text), expected);
     }
     assert!(error("cores = []\nl3s = []").starts_with("m.toml, line 2: unknown field `l3s`"));
-    assert!(error("l2s = []").contains("missing field `cores`"));
+    assert!(error("l2s = []").contains("missing key `cores`"));
     assert!(error("cores = [\"x\"]").starts_with("m.toml: cores[0] = \"x\": "));
 }
 
