@@ -66,7 +66,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
         OptionInfo {
             name: "immediate",
             default: "true",
-            meaning: "decide by the long-term sum at once when a thread stalls or goes on, not at the quantum's end",
+            meaning: "decide by the long-term sum at once when a thread stalls or resumes, not at the quantum's end",
         },
         TURNS,
         LATENCY,
