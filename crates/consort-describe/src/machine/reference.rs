@@ -85,7 +85,7 @@ pub enum MachineError {
     Preset(#[from] MachinePresetError),
     /// The machine's cores have no such mode.
     #[error(
-        "smt={requested} for machine '{machine}', whose cores have no such mode; expected {modes}"
+        "smt={requested} for machine '{machine}', whose cores have no such mode; expected one of {modes}"
     )]
     NoSuchMode {
         /// Requested ways.
@@ -231,7 +231,7 @@ impl MachineRef {
             let modes: Vec<String> = modes.iter().map(u32::to_string).collect();
             return Err(MachineError::NoSuchMode {
                 requested,
-                modes: modes.join(" or "),
+                modes: modes.join(", "),
                 machine: self.machine.clone(),
             });
         }
