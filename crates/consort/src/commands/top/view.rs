@@ -252,7 +252,7 @@ impl TopView {
                 Span::from("consort ").bold(),
                 Span::from(format!("policy {} ", s.policy)).fg(Color::Cyan),
                 Span::from(format!("tier {}, quantum {:.0} ms, ", s.tier, s.quantum_ms)),
-                Span::from(format!("daemon overhead {own:.2} % of one CPU")),
+                Span::from(format!("overhead {own:.2} % of a CPU")),
                 Span::from(if self.frozen { "  frozen" } else { "" }).bold(),
             ]),
             Line::from(format!(
