@@ -195,7 +195,7 @@ fn missing_for_live_training() -> Option<&'static str> {
         tier["available"] == true && signals.iter().any(|s| s == "cycle-stack")
     };
     let has_stacks = host["tiers"].as_array().unwrap().iter().any(offers);
-    (!has_stacks).then_some("no tier tells cycle stacks here")
+    (!has_stacks).then_some("no tier measures cycle stacks here")
 }
 
 #[test]

@@ -311,7 +311,7 @@ fn kind_differences(
             1 => format!("PU {pus} shares {what} with no other"),
             _ => format!("PUs {pus} share {what}"),
         };
-        format!("{ours}; the kernel tells {}", theirs.join(" "))
+        format!("{ours}; the kernel shows {}", theirs.join(" "))
     };
     groups.filter(contradicts).map(sentence).collect()
 }

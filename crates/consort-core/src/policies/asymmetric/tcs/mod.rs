@@ -258,7 +258,7 @@ impl Tcs {
             why: match due {
                 DecisionCounter::ShortTerm => "its short-term criticality is the highest",
                 DecisionCounter::LongTerm => {
-                    "by its long-term criticality, as somebody has stalled or gone on"
+                    "by its long-term criticality, because a thread has stalled or resumed"
                 }
             },
         })
