@@ -135,7 +135,7 @@ pub(crate) enum Verb {
     #[command(after_help = "Example: consort explain 4711")]
     Explain(ExplainArgs),
     /// Check the configuration, or make a daemon read it again
-    #[command(after_help = "Example: consort config check /etc/consort/config.toml")]
+    #[command(after_help = "Example: consort config check")]
     Config(ConfigArgs),
     /// Show a processor and what Consort can observe on it
     #[command(after_help = "Example: consort machine\n\
@@ -196,7 +196,7 @@ pub(crate) enum Verb {
                             Example: consort list benches")]
     Bench(BenchArgs),
     /// Check the simulation against published and measured figures
-    #[command(after_help = "Example: consort validate --checks conservation --format json")]
+    #[command(after_help = "Example: consort validate --quick --checks conservation")]
     Validate(ValidateArgs),
     /// Train a model of how programs on a core slow each other down
     #[command(

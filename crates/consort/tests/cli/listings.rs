@@ -118,7 +118,8 @@ fn plain_policy_names_are_accepted_and_reported_as_published() {
         .output();
     let document = json(&compare.unwrap());
     assert_eq!(document["baseline"], "workover");
-    let output = run(consort().args([
+    // A host without large cores refuses the policy, by its published name.
+    let live = [
         "run",
         "-q",
         "--no-daemon",
@@ -128,8 +129,12 @@ fn plain_policy_names_are_accepted_and_reported_as_published() {
         "round-robin",
         "--",
         "true",
-    ]));
-    assert_eq!(json(&output)["policy"], "hrrs", "{}", stderr(&output));
+    ];
+    let output = run(consort().args(live));
+    match output.status.success() {
+        true => assert_eq!(json(&output)["policy"], "hrrs"),
+        false => assert!(stderr(&output).contains("policy hrrs ")),
+    }
 }
 
 #[test]
