@@ -32,7 +32,7 @@ pub fn choose_policy(
             format!("no gain to be expected here: {why}; watching only"),
         ),
         Gain::Possible if offers.tier_of(Signal::CpuTime).is_none() => {
-            ("none", "not even CPU time can be told here".to_owned())
+            ("none", "not even CPU time can be measured here".to_owned())
         }
         Gain::Possible if topology.smt() < 2 => (
             "spread",
@@ -74,7 +74,7 @@ fn choose_with_smt(
         Some((promise.policy, format!("{shared}, {how}")))
     });
     fed.unwrap_or_else(|| {
-        let why = format!("{shared}, but no tier here tells FPU usage");
+        let why = format!("{shared}, but no tier here measures FPU usage");
         ("spread", why)
     })
 }
@@ -88,9 +88,11 @@ fn describe_signal_source(
     let tier = |signal| offers.tier_of(signal);
     match policy {
         "symbiotic" => tier(Signal::CycleStack).zip(model).map(|(tier, model)| {
-            format!("tier {tier} tells cycle stacks, and model {model} fits both")
+            format!("tier {tier} measures cycle stacks, and model {model} fits both")
         }),
-        "workover" => tier(Signal::FpUsage).map(|tier| format!("and tier {tier} tells FPU usage")),
+        "workover" => {
+            tier(Signal::FpUsage).map(|tier| format!("and tier {tier} measures FPU usage"))
+        }
         _ => None,
     }
 }
@@ -198,7 +200,7 @@ mod tests {
         let why = reason(2, 1, 2, &counted);
         assert_eq!(
             why,
-            "up to 2 PUs share a core, and tier counters tells FPU usage"
+            "up to 2 PUs share a core, and tier counters measures FPU usage"
         );
     }
 }

@@ -57,7 +57,7 @@ pub use sample::{
 pub use signal::{Signal, SignalOffers, Tier};
 pub use stack::{CycleStack, StackComponent, stack_source};
 pub use text::{
-    escape_invisible, escape_invisible_lines, hint, is_visible, parse_count, quote, split_unquoted,
-    unquote,
+    escape_invisible, escape_invisible_lines, hint, is_visible, nearest, parse_count, quote,
+    split_unquoted, unquote,
 };
 pub use topology::Topology;

@@ -61,7 +61,7 @@ impl fmt::Display for LintFinding {
                 write!(f, "plan {generation} is not newer than plan {last}")
             }
             Self::UnknownThread(thread) => write!(f, "thread {thread} was not observed"),
-            Self::Unmanaged(thread) => write!(f, "thread {thread} must be let alone"),
+            Self::Unmanaged(thread) => write!(f, "thread {thread} must not be managed"),
             Self::Nowhere(thread) => write!(f, "thread {thread} could run nowhere"),
             Self::OutsideMask { thread, pus } => {
                 write!(f, "thread {thread} may not run on PU {pus}")

@@ -7,6 +7,7 @@ use crate::text::parse_count;
 use crate::text::{split_unquoted, unquote};
 use crate::topology::Topology;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -236,6 +237,32 @@ pub fn check_signals(
     })
 }
 
+/// Plain names of policies whose published names say little, each with the published one.
+pub const POLICY_ALIASES: [(&str, &str); 4] = [
+    ("pair-fpu", "workover"),
+    ("pair-model", "symbiotic"),
+    ("round-robin", "hrrs"),
+    ("syscall-return", "kuths"),
+];
+
+/// Replaces a plain name in a policy's text by the published one.
+///
+/// ```
+/// use consort_core::policy::published_name;
+/// assert_eq!(published_name("pair-fpu:margin=0.1"), "workover:margin=0.1");
+/// ```
+pub fn published_name(text: &str) -> Cow<'_, str> {
+    let name = text
+        .trim_start()
+        .split([':', ' '])
+        .next()
+        .unwrap_or_default();
+    match POLICY_ALIASES.iter().find(|(alias, _)| *alias == name) {
+        Some((alias, published)) => Cow::Owned(text.trim_start().replacen(alias, published, 1)),
+        None => Cow::Borrowed(text),
+    }
+}
+
 /// A policy's name with its options, as in `workover:margin=0.1,numa=false`. A value with a comma
 /// is quoted: `symbiotic:model="a,b.toml"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -295,7 +322,7 @@ impl FromStr for PolicySpec {
         let fields = split_unquoted(rest, ',', &['=']).into_iter();
         let fields = fields.filter(|_| !rest.is_empty());
         Ok(Self {
-            name: name.trim().to_owned(),
+            name: published_name(name.trim()).into_owned(),
             options: fields.map(pair).collect::<Result<_, _>>()?,
             files: BTreeMap::new(),
         })

@@ -264,7 +264,7 @@ impl Observation {
             // Checked first, because the kernel accounts for throttled time only afterwards: until
             // then the thread looks hardly active.
             Some(held @ LeaveReason::Throttled(_)) => Some(held.to_string().into()),
-            _ if self.wanted_share(thread) < active => Some("hardly active".into()),
+            _ if self.wanted_share(thread) < active => Some("mostly idle".into()),
             left => left.map(|left| left.to_string().into()),
         }
     }

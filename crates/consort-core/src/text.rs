@@ -102,16 +102,26 @@ pub fn split_unquoted<'a>(text: &'a str, separator: char, openers: &[char]) -> V
     parts
 }
 
-/// Largest number of edits (one letter more, less, other, or two swapped) of a suggestion.
+/// Largest number of edits (one letter more, less, other, or two swapped) of a suggestion; one for
+/// names of up to three letters, which two edits turn into almost any other.
 const NEAR: usize = 2;
 
 /// Suggests the known name nearest to `name`, or lists all if none is near.
 pub fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let distance = |candidate| (strsim::damerau_levenshtein(name, candidate), candidate);
+    let near = if name.chars().count() > 3 { NEAR } else { 1 };
     match known.clone().map(distance).min() {
-        Some((edits, nearest)) if edits <= NEAR => format!("did you mean '{nearest}'?"),
+        Some((edits, nearest)) if edits <= near => format!("did you mean '{nearest}'?"),
         _ => format!("known: {}", known.collect::<Vec<_>>().join(", ")),
     }
+}
+
+/// The known names with the fewest edits from `name`, nearest first, at most `count`.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>, count: usize) -> Vec<&'a str> {
+    let mut known: Vec<&str> = known.collect();
+    known.sort_by_key(|candidate| strsim::damerau_levenshtein(name, candidate));
+    known.truncate(count);
+    known
 }
 
 /// Replaces every character that does not show as itself by an escape: `\n`, `\x1b`, `\u{202e}`.

@@ -64,7 +64,8 @@ impl Cell {
             Self::Count(count) => count.to_string(),
             Self::Number(value) => number_text(*value, decimals(*value)),
             Self::Interval(interval) => {
-                let places = decimals(interval.mean);
+                let half = interval.ci95.unwrap_or_default();
+                let places = decimals(interval.mean).min(supported_decimals(half));
                 let mean = number_text(interval.mean, places);
                 match interval.ci95 {
                     Some(half) => format!("{mean} ± {}", half_text(half, places)),
@@ -144,6 +145,15 @@ fn decimals(value: f64) -> usize {
     bounds.iter().take_while(|bound| size < **bound).count()
 }
 
+/// Decimals that a half width supports: those with which it shows two significant digits.
+fn supported_decimals(half: f64) -> usize {
+    let bounds = [10.0, 1.0, 0.1, 0.01, 0.001, 0.000_1];
+    match half == 0.0 {
+        true => bounds.len(),
+        false => bounds.iter().take_while(|bound| half < **bound).count(),
+    }
+}
+
 /// A number for people, with a minus sign only if its digits are not all 0.
 pub(crate) fn number_text(value: f64, places: usize) -> String {
     let size = value.abs();
@@ -181,9 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn intervals_show_both_parts_with_the_same_decimals() {
+    fn intervals_show_digits_that_they_support() {
         let interval = ConfidenceInterval::from_values(&[10.0, 12.0, 14.0]).unwrap();
-        check(interval, "12.00 ± 4.97");
+        check(interval, "12.0 ± 5.0");
+        check(
+            ConfidenceInterval::from_values(&[-40.0, 70.0]).unwrap(),
+            "15 ± 699",
+        );
         check(ConfidenceInterval::from_values(&[10.0]).unwrap(), "10.00");
         check(
             RatioInterval::from_ratios(&[1.5, 1.5]).unwrap(),

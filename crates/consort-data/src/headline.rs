@@ -24,7 +24,7 @@ impl HeadlineTable {
             ReportColumn::plain("unit", "Unit"),
             ReportColumn::plain("runs", "Runs"),
         ];
-        let title = "The figures that the source prints for this experiment, as they come out here";
+        let title = "Headline results";
         ReportTable::new(HEADLINE, title, columns).map(Self)
     }
 

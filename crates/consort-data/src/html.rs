@@ -8,6 +8,7 @@ use crate::cell::Cell;
 use crate::figure::Figure;
 use crate::report_table::{ReportColumn, ReportRow, ReportTable};
 use crate::svg::{SvgError, draw};
+use std::sync::OnceLock;
 
 pub use crate::escape::escape;
 
@@ -26,8 +27,12 @@ pub fn figures_page(
 ) -> Result<String, SvgError> {
     let figures: Result<String, SvgError> = figures.iter().map(figure).collect();
     let tables: String = tables.iter().map(table).collect();
+    let (verdict, facts) = match facts {
+        [verdict, facts @ ..] => (html_verdict(verdict), facts),
+        [] => (String::new(), facts),
+    };
     let body = format!(
-        "<h1>{}</h1>\n{}{}{tables}",
+        "<h1>{}</h1>\n{verdict}{}{}{tables}",
         escape(title),
         html_list("What this is", facts),
         figures?
@@ -35,14 +40,42 @@ pub fn figures_page(
     Ok(html_document(title, &body))
 }
 
+/// Foot of every page: the program's version, the date and the command.
+static FOOT: OnceLock<String> = OnceLock::new();
+
+/// Sets the foot of all pages that this process writes; only the first one counts.
+pub fn set_page_foot(text: String) {
+    let _ = FOOT.set(text);
+}
+
+/// The sentence that a reader needs first.
+pub fn html_verdict(text: &str) -> String {
+    format!("<p class=\"verdict\">{}</p>\n", prose(text))
+}
+
+/// A text with code between backticks.
+fn prose(text: &str) -> String {
+    let mut parts = text.split('`').map(escape).collect::<Vec<_>>();
+    if parts.len() % 2 == 0 {
+        return escape(text);
+    }
+    for code in parts.iter_mut().skip(1).step_by(2) {
+        *code = format!("<code>{code}</code>");
+    }
+    parts.concat()
+}
+
 /// A whole page; the body is HTML already.
 pub fn html_document(title: &str, body: &str) -> String {
     let title = escape(title);
+    let foot = FOOT.get().map_or_else(String::new, |text| {
+        format!("<footer><p>{}</p></footer>\n", escape(text))
+    });
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}{foot}\
          <script>\n{SCRIPT}</script>\n</body>\n</html>\n"
     )
 }
@@ -52,7 +85,7 @@ pub fn html_list(title: &str, notes: &[String]) -> String {
     if notes.is_empty() {
         return String::new();
     }
-    let item = |note: &String| format!("<li>{}</li>\n", escape(note));
+    let item = |note: &String| format!("<li>{}</li>\n", prose(note));
     let items: String = notes.iter().map(item).collect();
     format!("<h2>{title}</h2>\n<ul>\n{items}</ul>\n")
 }

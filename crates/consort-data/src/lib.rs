@@ -41,7 +41,7 @@ pub use figure::{
 };
 pub use grid::{ColumnHead, lay_out};
 pub use headline::{HEADLINE, HeadlineTable, percent_above_one};
-pub use html::figures_page;
+pub use html::{figures_page, set_page_foot};
 pub use list::List;
 pub use report_output::{
     FileContent, WriteError, file_contents, number_field, write_files, write_tables_and_figures,

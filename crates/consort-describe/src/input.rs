@@ -64,7 +64,7 @@ fn read_within(most_bytes: u64, file: File) -> io::Result<String> {
         let most = most_bytes >> 20;
         return Err(io::Error::other(format!("it is larger than {most} MiB")));
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no text in UTF-8"))
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not valid UTF-8"))
 }
 
 /// True if a text can only be a path: it contains `/`, begins with `.` or `~`, or ends in `.toml`.
@@ -201,7 +201,7 @@ mod tests {
         fs::write(&path, [0xff]).unwrap();
         assert_eq!(
             reported(1 << 20, path.to_str().unwrap()),
-            "it is no text in UTF-8"
+            "it is not valid UTF-8"
         );
     }
 }

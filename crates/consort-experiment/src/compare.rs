@@ -6,6 +6,7 @@ use super::error::ExperimentError;
 use super::result::RunResult;
 use super::run::Experiment;
 use crate::ExperimentContext;
+use consort_core::policy::published_name;
 use consort_core::stats::{ConfidenceInterval, RatioInterval};
 use serde::Serialize;
 
@@ -93,7 +94,10 @@ pub struct ComparedRuns {
 /// # Errors
 /// A name that is none of the contenders', with the nearest one.
 pub fn find_baseline(contenders: &[Contender], name: Option<&str>) -> Result<usize, String> {
-    let find = |name: &str| contenders.iter().position(|c| c.name() == name);
+    let find = |name: &str| {
+        let name = published_name(name);
+        contenders.iter().position(|c| c.name() == name)
+    };
     let Some(name) = name else {
         return Ok(find("linux").unwrap_or(0));
     };

@@ -6,7 +6,7 @@ use super::oracle::{self, OracleGoal, OraclePolicy, SharedDemands};
 use super::slots::SearchGoal;
 use crate::ExperimentContext;
 use consort_core::coscheduling::CoscheduleSlot;
-use consort_core::policy::{Policy, PolicyResult, PolicySpec, check_signals};
+use consort_core::policy::{Policy, PolicyResult, PolicySpec, check_signals, published_name};
 use consort_core::{Signal, SignalOffers, Topology, policies};
 use consort_sim::chip::Chip;
 use consort_sim::engine::EngineError;
@@ -69,7 +69,7 @@ impl Contender {
             spec.name = NO_POLICY.to_owned();
         }
         Ok(Self {
-            name: text.to_owned(),
+            name: published_name(text).into_owned(),
             who: contender_kind(spec)?,
             os: system.to_owned(),
         })

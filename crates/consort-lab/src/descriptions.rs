@@ -135,6 +135,12 @@ impl ProgramSource for Descriptions {
             let file = file.map_err(|error| LoadError(error.to_string()))?;
             return Ok(DescriptionFile::Workload(file));
         }
+        let has = |key: &str| text.lines().any(|line| line.starts_with(key));
+        if has("differs") && has("original") {
+            return Err(LoadError(format!(
+                "{path}: a study; expected a program or a workload (`consort reproduce {path}` runs it)"
+            )));
+        }
         let spec = program::parse(path, &text).map_err(|error| LoadError(error.to_string()))?;
         Ok(DescriptionFile::Program(Arc::new(spec)))
     }

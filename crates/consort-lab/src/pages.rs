@@ -3,7 +3,9 @@
 
 use crate::reference::ReferenceView;
 use crate::study::StudyReport;
-use consort_data::html::{collapsed_table, escape, figure, html_document, html_list, table};
+use consort_data::html::{
+    collapsed_table, escape, figure, html_document, html_list, html_verdict, table,
+};
 use consort_data::{SvgError, WriteError, file_contents, write_files};
 use std::path::{Path, PathBuf};
 
@@ -69,7 +71,8 @@ fn entry(report: &StudyReport) -> String {
 
 fn study_body(report: &StudyReport, published: Option<&ReferenceView>) -> Result<String, SvgError> {
     let output = &report.output;
-    let mut body = study_facts(report);
+    let verdict = published.map(|view| html_verdict(view.verdicts.title()));
+    let mut body = verdict.unwrap_or_default() + &study_facts(report);
     if let Some(view) = published {
         body += &table(&view.verdicts);
         for one in &view.figures {
@@ -86,15 +89,17 @@ fn study_body(report: &StudyReport, published: Option<&ReferenceView>) -> Result
 }
 
 fn study_facts(report: &StudyReport) -> String {
-    let stands_on = format!(
-        "{} runs of each workload and policy, seed {}, {} scale",
-        report.output.runs, report.seed, report.scale
-    );
+    let runs = match report.output.runs {
+        1 => "1 run".to_owned(),
+        runs => format!("{runs} runs"),
+    };
+    let (seed, scale) = (report.seed, report.scale);
+    let based_on = format!("{runs} of each workload and policy, seed {seed}, {scale} scale");
     let facts = [
         ("Source", format!("{}, {}", report.source, report.section)),
         ("What the source did", report.original.clone()),
         ("What differs here", report.differs.clone()),
-        ("Stands on", stands_on),
+        ("Based on", based_on),
     ];
     let line =
         |(term, text): &(&str, String)| format!("<dt>{term}</dt><dd>{}</dd>\n", escape(text));

@@ -24,11 +24,11 @@ pub struct PlacementOwner {
 const DAEMONS: [(&str, &str); 11] = [
     (
         "numad",
-        "binds processes to nodes: threads whose masks it writes are let go of",
+        "binds processes to nodes: threads whose masks it writes are released",
     ),
     (
         "gamemoded",
-        "may pin games to cores: threads whose masks it writes are let go of",
+        "may pin games to cores: threads whose masks it writes are released",
     ),
     (
         "irqbalance",
@@ -36,17 +36,17 @@ const DAEMONS: [(&str, &str); 11] = [
     ),
     (
         "slurmd",
-        "gives jobs cpusets: masks stay within them, and exclusive ones are let alone",
+        "gives jobs cpusets: masks stay within them, and exclusive ones are not managed",
     ),
     (
         "tuned",
         "may set the masks of all processes (its plugin scheduler): threads whose masks it writes \
-         are let go of",
+         are released",
     ),
     (
         "ananicy-cpp",
         "may pin processes and move them between control groups by its rules: threads whose masks \
-         it writes are let go of",
+         it writes are released",
     ),
     (
         "koordlet",

@@ -77,9 +77,49 @@ pub(crate) fn report_usage(error: &clap::Error, command: &clap::Command) -> Exit
             _ => ExitCode::SUCCESS,
         };
     }
+    let (path, verb) = innermost_verb(command);
     let line = match error.kind() {
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => NO_VERB.to_owned(),
-        ErrorKind::InvalidSubcommand => unknown_verb(error, command),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if path.is_empty() => {
+            NO_VERB.to_owned()
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let names = verb.get_subcommands().map(clap::Command::get_name);
+            let names = names.collect::<Vec<_>>().join(", ");
+            format!("consort{path} needs one of {names}; see consort{path} --help")
+        }
+        ErrorKind::InvalidSubcommand => {
+            let given = match error.get(ContextKind::InvalidSubcommand) {
+                Some(ContextValue::String(given)) => given.as_str(),
+                _ => "",
+            };
+            // `consort help --help`, where the parser expects a verb.
+            if matches!(given, "-h" | "--help") {
+                let _ = command.clone().print_help();
+                return ExitCode::SUCCESS;
+            }
+            let visible = verb.get_subcommands().filter(|verb| !verb.is_hide_set());
+            let names: Vec<&str> = visible.map(clap::Command::get_name).collect();
+            let hint = consort_core::hint(given, names.into_iter());
+            let of = if path.is_empty() {
+                String::new()
+            } else {
+                format!(" of consort{path}")
+            };
+            format!("unknown verb '{given}'{of}; {hint}")
+        }
+        ErrorKind::InvalidUtf8 => {
+            let mut given = std::env::args_os().skip(1);
+            let given = given
+                .find(|word| word.to_str().is_none())
+                .unwrap_or_default();
+            format!(
+                "argument {} is not valid UTF-8; rename what it names",
+                given.display()
+            )
+        }
+        ErrorKind::UnknownArgument => {
+            dashed_value(error).unwrap_or_else(|| usage_line(&error.to_string()))
+        }
         _ => usage_line(&error.to_string()),
     };
     say(&line);
@@ -91,17 +131,45 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr(), "consort: {}", escape_invisible(line));
 }
 
-fn unknown_verb(error: &clap::Error, command: &clap::Command) -> String {
-    let given = match error.get(ContextKind::InvalidSubcommand) {
-        Some(ContextValue::String(given)) => given.as_str(),
-        _ => "",
+/// The verb below which the arguments of this process go wrong, and its path, as ` list`.
+fn innermost_verb(command: &clap::Command) -> (String, &clap::Command) {
+    let (mut path, mut verb) = (String::new(), command);
+    for word in std::env::args_os().skip(1) {
+        let word = word.to_string_lossy();
+        match verb.find_subcommand(&*word) {
+            Some(inner) => {
+                path = format!("{path} {word}");
+                verb = inner;
+            }
+            None if word.starts_with('-') => {}
+            None => break,
+        }
+    }
+    (path, verb)
+}
+
+/// A value such as `-1`, which the parser takes for an option, with the option that it follows.
+fn dashed_value(error: &clap::Error) -> Option<String> {
+    let number = |word: &str| {
+        let digits = word.strip_prefix('-')?;
+        digits
+            .starts_with(|c: char| c.is_ascii_digit())
+            .then(|| word.to_owned())
     };
-    let verbs: Vec<&str> = command
-        .get_subcommands()
-        .map(clap::Command::get_name)
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    number(given)?;
+    let words: Vec<String> = { std::env::args_os() }
+        .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let hint = consort_core::hint(given, verbs.into_iter());
-    format!("unknown verb '{given}'; {hint}")
+    let at = words
+        .iter()
+        .position(|word| word.starts_with(given.as_str()))?;
+    let (value, option) = (&words[at], words[..at].last()?);
+    Some(format!(
+        "invalid value '{value}' for '{option}': it must not begin with '-'; see --help"
+    ))
 }
 
 /// Clap's message and its tips without the usage block.

@@ -13,12 +13,13 @@ mod report;
 mod values;
 
 use crate::values::COMPLETE;
-use clap::{CommandFactory, Parser};
+use clap::FromArgMatches as _;
 use clap_complete::CompleteEnv;
 use cli::{Cli, Verb};
 use consort_core::escape_invisible;
 use std::io::{self, Stderr, Write};
 use std::process::ExitCode;
+use std::time::SystemTime;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
@@ -49,17 +50,19 @@ pub fn main() -> ExitCode {
         };
     }
     // Ends the process if a shell has requested completions.
-    CompleteEnv::with_factory(Cli::command)
+    CompleteEnv::with_factory(cli::command)
         .var(COMPLETE)
         .complete();
     start_log();
-    let cli = match Cli::try_parse() {
+    let parsed = cli::command().try_get_matches();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => return failure::report_usage(&error, &Cli::command()),
+        Err(error) => return failure::report_usage(&error, &cli::command()),
     };
     if cli.wide {
         output::page::set_wide();
     }
+    consort_data::set_page_foot(page_foot());
     let result = match &cli.verb {
         Verb::Run(args) => commands::run::execute(args),
         Verb::Trial(args) => commands::trial::execute(args),
@@ -74,22 +77,39 @@ pub fn main() -> ExitCode {
         Verb::Explain(args) => commands::daemon_requests::explain(args),
         Verb::Config(args) => commands::config::execute(args),
         Verb::Machine(args) => commands::machine::execute(args),
-        Verb::Policies(args) => commands::listings::print_policies(args),
+        Verb::List(args) => commands::list::execute(args),
+        Verb::Policies(args) => commands::policies::execute(args).map(|()| ExitCode::SUCCESS),
+        Verb::Glossary(args) => commands::glossary::execute(args),
         Verb::Simulate(args) => commands::simulate::execute(args),
         Verb::Compare(args) => commands::compare::execute(args),
         Verb::Map(args) => commands::map::execute(args),
         Verb::Reproduce(args) => commands::reproduce::execute(args),
         Verb::Sweep(args) => commands::sweep::execute(args),
         Verb::Profile(args) => commands::profile::execute(args),
-        Verb::Programs(args) => commands::programs::execute(args),
+        Verb::Programs(args) => commands::programs::execute(args).map(|()| ExitCode::SUCCESS),
         Verb::Bench(args) => commands::bench::execute(args),
         Verb::Validate(args) => commands::validate::execute(args),
-        Verb::Schema(args) => commands::listings::print_schema(args),
+        Verb::Schema(args) => {
+            commands::listings::print_schema(args.kind).map(|()| ExitCode::SUCCESS)
+        }
         Verb::Train(args) => commands::train::execute(args),
         Verb::Completions(args) => commands::listings::print_completions(args),
-        Verb::Man(args) => commands::listings::write_man_pages(args, Cli::command()),
+        Verb::Man(args) => commands::listings::write_man_pages(args, cli::command()),
     };
     result.unwrap_or_else(|error| failure::report(&error))
+}
+
+/// Version, date and command, for the foot of pages.
+fn page_foot() -> String {
+    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let date = now.split('T').next().unwrap_or_default();
+    let words = std::env::args_os().skip(1);
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    let words = shell_words::join(words);
+    format!(
+        "Consort {}, {date}: consort {words}",
+        env!("CARGO_PKG_VERSION")
+    )
 }
 
 /// The log goes to stderr and is silent unless CONSORT_LOG sets a level; stdout is for results.

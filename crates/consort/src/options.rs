@@ -1,12 +1,14 @@
 //! Options and values that several verbs share.
 
+pub(crate) use crate::output::args::{
+    ListOut, NUMBERS, NamedListArgs, NumbersOut, ResultOut, TABLE,
+};
 use crate::progress;
 use clap::Args;
 use consort_core::parse_count;
 use consort_experiment::{ExperimentContext, Scale, StageProgress};
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Name of the machine that this runs on.
@@ -15,7 +17,7 @@ pub(crate) const LIVE: &str = "live";
 /// Number of workers that share the runs; results do not depend on it.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Jobs {
-    /// Worker threads of simulated runs; one per PU if not given
+    /// Worker threads of simulated runs; one per CPU if not given
     #[arg(long, value_name = "N", value_parser = |text: &str| {
         let workers = count_parser::<usize>(1..=65_536)(text)?;
         Ok::<_, String>(NonZeroUsize::new(workers).unwrap_or(NonZeroUsize::MIN))
@@ -57,22 +59,6 @@ pub(crate) const fn scale(is_quick: bool) -> Scale {
         true => Scale::Quick,
         false => Scale::Full,
     }
-}
-
-/// A file for every number of what is printed.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct NumbersOut {
-    /// Write every number to FILE.csv, FILE.arrow or FILE.parquet, one per row: case, policy, seed, program, measure, value, unit
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
-}
-
-/// A file for a list.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct ListOut {
-    /// Write the list to FILE.csv, FILE.arrow or FILE.parquet as well, with the columns of --format csv
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
 }
 
 /// A parser of whole numbers within a range, with units: `20000`, `20_000`, `20k`, `1.5M`, `2e6`.
@@ -118,6 +104,13 @@ pub(crate) fn parse_simulated(text: &str) -> Result<Duration, String> {
     } else {
         Err("expected a time from 100us to 1h".to_owned())
     }
+}
+
+/// Reads a share from 0 to 1, as `0.05` or `5%`.
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
+    let share = parse_percent(text).or_else(|| text.parse::<f64>().ok());
+    let share = share.filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a share from 0 to 1, for example 0.05 or 5%".to_owned())
 }
 
 /// Reads `5 %` as 0.05.

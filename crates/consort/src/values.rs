@@ -6,7 +6,7 @@ use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use consort_core::mapping::MappingScheme;
 use consort_core::policies::REGISTRY;
-use consort_core::policy::PolicyInfo;
+use consort_core::policy::{POLICY_ALIASES, PolicyInfo};
 use consort_host::bench::{OverheadBench, all_benches};
 use consort_sim::workload::ProgramSource;
 use nix::unistd::{AccessFlags, access};
@@ -40,18 +40,25 @@ fn join_candidates(
     names
 }
 
-fn policies(wanted: fn(&PolicyInfo) -> bool) -> Vec<CompletionCandidate> {
+fn policy_candidates(wanted: fn(&PolicyInfo) -> bool) -> Vec<CompletionCandidate> {
     let known = REGISTRY.iter().filter(|policy| wanted(policy));
     let candidate = |policy: &PolicyInfo| {
         CompletionCandidate::new(policy.name).help(Some(policy.summary.into()))
     };
-    known.map(candidate).collect()
+    let plain = POLICY_ALIASES.iter().filter(|(_, published)| {
+        let mut known = REGISTRY.iter().filter(|policy| wanted(policy));
+        known.any(|policy| policy.name == *published)
+    });
+    let plain = plain.map(|(alias, published)| {
+        CompletionCandidate::new(*alias).help(Some(format!("another name of {published}").into()))
+    });
+    known.map(candidate).chain(plain).collect()
 }
 
 fn simulated_policies() -> Vec<CompletionCandidate> {
     join_candidates(
         plain_candidates(SYSTEMS),
-        policies(|policy| policy.simulated),
+        policy_candidates(|policy| policy.simulated),
     )
 }
 
@@ -62,14 +69,20 @@ fn program_names() -> Vec<CompletionCandidate> {
 /// Policies of `run`.
 pub(crate) fn live_policies() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        join_candidates(plain_candidates(["auto"]), policies(|policy| policy.live))
+        join_candidates(
+            plain_candidates(["auto"]),
+            policy_candidates(|policy| policy.live),
+        )
     })
 }
 
 /// Policies of the live machine, by comma.
 pub(crate) fn live_policy_list() -> ArgValueCompleter {
     complete_after_last(",", || {
-        join_candidates(plain_candidates(["auto"]), policies(|policy| policy.live))
+        join_candidates(
+            plain_candidates(["auto"]),
+            policy_candidates(|policy| policy.live),
+        )
     })
 }
 
@@ -115,16 +128,28 @@ pub(crate) fn suites() -> ArgValueCandidates {
     ArgValueCandidates::new(|| plain_candidates(Programs.suites()))
 }
 
-/// Studies, all of them, or their list.
+/// All policies.
+pub(crate) fn policies() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| policy_candidates(|_| true))
+}
+
+fn study_candidates() -> Vec<CompletionCandidate> {
+    let titled = |info: &consort_lab::StudyInfo| {
+        CompletionCandidate::new(&info.id).help(Some(info.title.clone().into()))
+    };
+    let known = consort_lab::registry();
+    let ids = known.iter().flat_map(|known| known.list().map(titled));
+    ids.collect()
+}
+
+/// Studies.
+pub(crate) fn studies() -> ArgValueCandidates {
+    ArgValueCandidates::new(study_candidates)
+}
+
+/// Studies, or all of them.
 pub(crate) fn study_ids() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| {
-        let titled = |info: &consort_lab::StudyInfo| {
-            CompletionCandidate::new(&info.id).help(Some(info.title.clone().into()))
-        };
-        let known = consort_lab::registry();
-        let ids = known.iter().flat_map(|known| known.list().map(titled));
-        join_candidates(plain_candidates(["list", "all"]), ids.collect())
-    })
+    ArgValueCandidates::new(|| join_candidates(plain_candidates(["all"]), study_candidates()))
 }
 
 /// Benches.

@@ -292,14 +292,14 @@ fn bad_input_is_refused_with_what_would_be_right() {
     assert_eq!(
         refusal(&["--emulate-asymmetry", &own]),
         format!(
-            "consort: --emulate-asymmetry: all PUs would be large, so that there is nothing to \
+            "consort: --emulate-asymmetry: all CPUs would be large, so that there is nothing to \
              exchange; name some of {own}, not all"
         )
     );
     assert_eq!(
         refusal(&["--emulate-asymmetry", "65535"]),
         format!(
-            "consort: --emulate-asymmetry: PUs 65535 cannot be used here; large can be some of {own}"
+            "consort: --emulate-asymmetry: CPUs 65535 cannot be used here; large can be some of {own}"
         )
     );
     assert_eq!(

@@ -1,6 +1,10 @@
 //! The command line is a contract: names, keys, exit codes, one-line errors.
 
 mod common;
+#[path = "cli/examples.rs"]
+mod examples;
+#[path = "cli/listings.rs"]
+mod listings;
 #[path = "cli/machines.rs"]
 mod machines;
 #[path = "cli/paths.rs"]
@@ -19,16 +23,10 @@ use serde_json::Value;
 fn verbs() -> Vec<String> {
     let output = run(consort().arg("--help"));
     let help = String::from_utf8_lossy(&output.stdout);
-    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let listed = listed.take_while(|line| !line.is_empty());
-    // What a long description goes on with is indented further than a verb.
-    let first = listed.filter_map(|line| line.strip_prefix("  ").filter(|l| !l.starts_with(' ')));
-    let names = first.filter_map(|line| line.split_whitespace().next());
-    let verbs: Vec<String> = names
-        .filter(|name| *name != "help")
-        .map(str::to_owned)
-        .collect();
-    assert!(verbs.len() > 5, "{help}");
+    let listed = help.lines().take_while(|line| *line != "Options:");
+    let verbs = listed.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    let verbs: Vec<String> = verbs.map(str::to_owned).collect();
+    assert!(verbs.len() > 20, "{help}");
     verbs
 }
 
@@ -243,12 +241,6 @@ fn policies_have_every_key_of_the_contract() {
 }
 
 #[test]
-fn the_policy_table_reads_well() {
-    let output = run(consort().arg("policies"));
-    insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap());
-}
-
-#[test]
 fn the_help_reads_well() {
     let output = run(consort().args(["run", "--help"]).env("COLUMNS", "100"));
     insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap());
@@ -324,15 +316,6 @@ fn completions_and_man_pages_know_every_verb() {
     for verb in verbs() {
         assert!(script.contains(&verb), "{verb} is not completed");
         assert!(folder.join(format!("consort-{verb}.1")).is_file());
-    }
-}
-
-#[test]
-fn every_verb_has_an_example_in_its_help() {
-    for verb in verbs() {
-        let output = run(consort().args([verb.as_str(), "--help"]));
-        let help = String::from_utf8(output.stdout).unwrap();
-        assert!(help.contains("Example: consort "), "{verb}");
     }
 }
 

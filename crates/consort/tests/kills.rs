@@ -281,7 +281,7 @@ fn stopped_run_is_restored_and_resumes() {
     assert!(run.0.wait().is_ok());
     let text = std::fs::read_to_string(report).unwrap();
     assert!(text.contains("the guardian put masks back"), "{text}");
-    assert!(!text.contains("was let go"), "{text}");
+    assert!(!text.contains("was released"), "{text}");
     assert_eq!(scene.journals(), 0);
 }
 

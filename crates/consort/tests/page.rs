@@ -127,7 +127,7 @@ fn the_report_of_a_run_fits_the_terminal_that_it_is_on() {
     script.args(["-qec", &line, "/dev/null"]);
     let output = run(script.env("SHELL", "/bin/sh").env_remove("COLUMNS"));
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("every mask restored"), "{text}");
+    assert!(text.contains("all affinities restored"), "{text}");
     assert!(widest(&text.replace('\r', "")) <= 80, "{text}");
 }
 

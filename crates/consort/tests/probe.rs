@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
-const SHORT: [&str; 4] = ["machine", "probe", "--seconds", "500ms"];
+const SHORT: [&str; 4] = ["machine", "probe", "--duration", "500ms"];
 
 fn check_refused(args: &[&str], parts: &[&str]) {
     let output = run(consort().args(args));
@@ -39,7 +39,7 @@ fn a_probe_has_its_keys_and_places_every_pu() {
     let few = few();
     let output = run(consort()
         .args(SHORT)
-        .args(["--pus", &few, "--format", "json"]));
+        .args(["--cpus", &few, "--format", "json"]));
     assert!(output.status.success(), "{}", stderr(&output));
     let document = json(&output);
     assert_eq!(document["pus"], few);
@@ -72,7 +72,7 @@ fn a_probe_has_its_keys_and_places_every_pu() {
 fn every_measurement_is_a_line_of_csv() {
     let output = run(consort()
         .args(SHORT)
-        .args(["--pus", &few(), "--format", "csv"]));
+        .args(["--cpus", &few(), "--format", "csv"]));
     let text = String::from_utf8(output.stdout).unwrap();
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("a,b,what,unit,mean,low,high,runs"));
@@ -90,7 +90,7 @@ fn what_is_written_is_read_again_and_never_replaced_unasked() {
     let probe = || {
         run(consort()
             .args(SHORT)
-            .args(["--pus", &few(), "--write", name]))
+            .args(["--cpus", &few(), "--out", name]))
     };
     assert!(probe().status.success());
     let text = std::fs::read_to_string(&file).unwrap();
@@ -98,14 +98,11 @@ fn what_is_written_is_read_again_and_never_replaced_unasked() {
     assert!(map.source.contains("consort machine probe"), "{text}");
     let machine = run(consort().args(["machine", "--topology", name, "--format", "json"]));
     assert_eq!(json(&machine)["pus"], pus());
-    check_refused(
-        &[&SHORT[..], &["--write", name]].concat(),
-        &[name, "--force"],
-    );
+    check_refused(&[&SHORT[..], &["--out", name]].concat(), &[name, "--force"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     let forced = run(consort()
         .args(SHORT)
-        .args(["--pus", &few(), "--write", name, "--force"]));
+        .args(["--cpus", &few(), "--out", name, "--force"]));
     assert!(forced.status.success());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
@@ -115,17 +112,16 @@ fn bad_input_is_one_line() {
     let probe = |more: &[&'static str], parts: &[&str]| {
         check_refused(&[&["machine", "probe"], more].concat(), parts);
     };
-    probe(&["--pus", "65000"], &["PU 65000", "usable are"]);
-    probe(&["--pus", "x"], &["--pus", "'x'"]);
-    probe(&["--seconds", "3"], &["30s"]);
+    probe(&["--cpus", "65000"], &["CPU 65000", "usable are"]);
+    probe(&["--cpus", "x"], &["--cpus", "'x'"]);
+    probe(&["--duration", "3"], &["30s"]);
     let one = own_mask().split(['-', ',']).next().unwrap().to_owned();
     check_refused(
-        &["machine", "probe", "--pus", &one, "--write", "never.toml"],
-        &["--write", "cannot be compared", "at least two"],
+        &["machine", "probe", "--cpus", &one, "--out", "never.toml"],
+        &["--out", "cannot be compared", "at least two"],
     );
-    probe(&["--force"], &["--write"]);
     probe(
-        &["--write", "/nowhere/cores.toml"],
+        &["--out", "/nowhere/cores.toml"],
         &["/nowhere/cores.toml", "topology"],
     );
     check_refused(&["machine", "--check", "probe"], &["probe"]);
@@ -243,7 +239,7 @@ fn an_interrupt_leaves_nothing_behind() {
 /// Interrupts a probe that would write a file, once bound threads show that it measures.
 fn interrupt_a_probe(file: &Path) -> ExitStatus {
     let mut child = consort()
-        .args(["machine", "probe", "--seconds", "60s", "--write"])
+        .args(["machine", "probe", "--duration", "60s", "--out"])
         .arg(file)
         .stdout(Stdio::null())
         .stderr(Stdio::null())

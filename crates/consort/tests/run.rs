@@ -355,7 +355,7 @@ fn threads_that_place_themselves_are_let_alone() {
     assert_eq!(report["exit_code"], 0, "{report:#}");
     let warnings = report["warnings"].to_string();
     assert!(
-        warnings.contains("set on purpose") || warnings.contains("somebody else"),
+        warnings.contains("set on purpose") || warnings.contains("another program"),
         "{warnings}"
     );
 }

@@ -178,8 +178,8 @@ fn bad_input_is_one_line_and_writes_nothing() {
     );
     check(&["-m", "xeon-e5320"], &["no co-runners"]);
     check(&["-p", "itn"], &["itn", "did you mean 'int'?"]);
-    check(&["--as-siblings", "0,0"], &["two different PUs"]);
-    check(&["--as-siblings", "0,4000"], &["PU 4000", "usable are"]);
+    check(&["--as-siblings", "0,0"], &["two different CPUs"]);
+    check(&["--as-siblings", "0,4000"], &["CPU 4000", "usable are"]);
     check(&["--ways", "4"], &["pairs"]);
 }
 
@@ -195,7 +195,7 @@ fn missing_for_live_training() -> Option<&'static str> {
         tier["available"] == true && signals.iter().any(|s| s == "cycle-stack")
     };
     let has_stacks = host["tiers"].as_array().unwrap().iter().any(offers);
-    (!has_stacks).then_some("no tier tells cycle stacks here")
+    (!has_stacks).then_some("no tier measures cycle stacks here")
 }
 
 #[test]

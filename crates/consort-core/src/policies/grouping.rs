@@ -221,7 +221,7 @@ pub fn place_groups_on(
 pub fn leave_to_os(thread: &ThreadObservation, why: &str, decision: &mut Decision) {
     let reason = Reason {
         considered: "not grouped".to_owned(),
-        chosen: format!("left to the OS: {why}"),
+        chosen: format!("not placed: {why}"),
         facts: Vec::new(),
     };
     decision.place(thread.id, Placement::Unrestricted, reason);

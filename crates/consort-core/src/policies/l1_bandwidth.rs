@@ -30,7 +30,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     options: &[OptionInfo {
         name: "active",
         default: "0.1",
-        meaning: "threads below this share of one PU are left to the OS (0 to 1)",
+        meaning: "threads below this share of one CPU are not placed (0 to 1)",
     }],
     open: |_, _, options| {
         let active = options.share("active")?;

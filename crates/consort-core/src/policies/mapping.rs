@@ -43,7 +43,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
         OptionInfo {
             name: "active",
             default: "0.05",
-            meaning: "threads that never had this share of one PU are left to the OS (0 to 1)",
+            meaning: "threads that never had this share of one CPU are not placed (0 to 1)",
         },
     ],
     open,
@@ -148,7 +148,7 @@ impl Policy for StaticMapping {
                     let text = format!("PU {pu}: its place in the mapping");
                     (text, Placement::Restricted(pu.into()))
                 } else {
-                    let text = format!("left to the OS: it may not run on PU {pu}, its place");
+                    let text = format!("not placed: it may not run on CPU {pu}, its place");
                     (text, Placement::Unrestricted)
                 };
                 let reason = Reason {

@@ -22,7 +22,8 @@ pub use coscheduling::{divide_cores, fixed_slot_policy};
 pub use symbiotic::{CORE_DISADVANTAGE, SlowdownObjective};
 
 use crate::policy::{
-    PolicyError, PolicyInfo, PolicyOptions, PolicyResult, PolicySpec, check_signals,
+    POLICY_ALIASES, PolicyError, PolicyInfo, PolicyOptions, PolicyResult, PolicySpec,
+    check_signals, published_name,
 };
 use crate::signal::SignalOffers;
 use crate::text::hint;
@@ -72,15 +73,19 @@ pub const REGISTRY: &[PolicyInfo] = &[
     baselines::NONE,
 ];
 
-/// Finds a policy by name.
+/// Finds a policy by its published or plain name.
 ///
 /// # Errors
 /// [`PolicyError::Unknown`] with the nearest name.
 pub fn find(name: &str) -> Result<&'static PolicyInfo, PolicyError> {
-    let found = REGISTRY.iter().find(|info| info.name == name);
-    found.ok_or_else(|| PolicyError::Unknown {
-        name: name.to_owned(),
-        hint: hint(name, REGISTRY.iter().map(|info| info.name)),
+    let published = published_name(name);
+    let found = REGISTRY.iter().find(|info| info.name == published);
+    found.ok_or_else(|| {
+        let plain = POLICY_ALIASES.iter().map(|(alias, _)| *alias);
+        PolicyError::Unknown {
+            name: name.to_owned(),
+            hint: hint(name, REGISTRY.iter().map(|info| info.name).chain(plain)),
+        }
     })
 }
 
@@ -128,6 +133,18 @@ mod tests {
                 check(&text.parse().unwrap()).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn plain_names_lead_to_published_policies() {
+        for (alias, published) in POLICY_ALIASES {
+            assert_eq!(find(alias).unwrap().name, published);
+            let spec: PolicySpec = format!(" {alias} ").parse().unwrap();
+            assert_eq!(spec.name, published);
+            assert!(REGISTRY.iter().all(|info| info.name != alias));
+        }
+        assert!(error("pair-fpuu").contains("did you mean 'pair-fpu'"));
+        assert!(error("pair-fpu:x=1").contains("policy workover has no option 'x'"));
     }
 
     #[test]

@@ -167,7 +167,8 @@ impl SharingMap {
             SharingError::File {
                 origin: origin.to_owned(),
                 line: 1 + before.filter(|&byte| byte == b'\n').count(),
-                problem: error.message().replace('\n', ", "),
+                problem: { error.message().replace('\n', ", ") }
+                    .replace("missing field", "missing key"),
             }
         })?;
         Ok(Self {
@@ -310,7 +311,7 @@ fn kind_differences(
             1 => format!("PU {pus} shares {what} with no other"),
             _ => format!("PUs {pus} share {what}"),
         };
-        format!("{ours}; the kernel tells {}", theirs.join(" "))
+        format!("{ours}; the kernel shows {}", theirs.join(" "))
     };
     groups.filter(contradicts).map(sentence).collect()
 }

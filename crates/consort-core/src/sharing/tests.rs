@@ -108,7 +108,7 @@ fn hidden_smt_is_found_and_compared() {
     assert_eq!(differences.len(), 4, "{differences:?}");
     assert_eq!(
         differences[0],
-        "PUs 0,2 share a core; the kernel tells {0} {2}"
+        "PUs 0,2 share a core; the kernel shows {0} {2}"
     );
     let agrees = Topology::uniform(2, 2).unwrap();
     assert_eq!(super::differences(&inference, &agrees), [""; 0]);
@@ -126,7 +126,7 @@ fn unshared_pus_have_their_own_cores() {
     let first = &differences(&inference, &reported)[0];
     assert_eq!(
         first,
-        "PU 0 shares a core with no other; the kernel tells {0-2}"
+        "PU 0 shares a core with no other; the kernel shows {0-2}"
     );
 }
 
@@ -268,7 +268,7 @@ fn invalid_maps_name_file_and_key() {
         assert_eq!(error(text), expected);
     }
     assert!(error("cores = []\nl3s = []").starts_with("m.toml, line 2: unknown field `l3s`"));
-    assert!(error("l2s = []").contains("missing field `cores`"));
+    assert!(error("l2s = []").contains("missing key `cores`"));
     assert!(error("cores = [\"x\"]").starts_with("m.toml: cores[0] = \"x\": "));
 }
 

@@ -106,7 +106,7 @@ fn check_points(x: &Axis, y: &Axis, series: &[PointSeries]) -> Result<(), String
 fn check_series(count: usize) -> Result<(), String> {
     if count > MAX_SERIES {
         return Err(format!(
-            "{count} series cannot be told apart; split it into figures of at most {MAX_SERIES}"
+            "{count} series cannot be distinguished; split it into figures of at most {MAX_SERIES}"
         ));
     }
     check_any(count)

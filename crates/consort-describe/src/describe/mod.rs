@@ -66,14 +66,21 @@ fn parse_error<T: JsonSchema>(file: &str, text: &str, error: &toml::de::Error) -
         ReaderMessage::Missing { key } => {
             let key = join_path(at.path_of(&span), &key);
             let meaning = meaning::<T>(&key);
-            (key, format!("is missing; expected {meaning}"))
+            let mut letters = meaning.chars();
+            let first = letters.next().map(|first| first.to_ascii_lowercase());
+            let starts_plain = letters.clone().next().is_none_or(char::is_lowercase);
+            let meaning = match first.filter(|_| starts_plain) {
+                Some(first) => format!("{first}{}", letters.as_str()),
+                None => meaning,
+            };
+            (key, format!("is missing; expected the {meaning}"))
         }
         // A text that is no TOML at all is often another file, so the message names the format.
         ReaderMessage::Wrong { message } if text.parse::<toml::Table>().is_err() => {
             let key = at.path_at(span.start).to_owned();
             (
                 key,
-                format!("{message}; not TOML, as a description is (`consort schema`)"),
+                format!("{message}; not TOML, as a description is (`consort list schemas`)"),
             )
         }
         ReaderMessage::Wrong { message } => (at.path_at(span.start).to_owned(), message),

@@ -6,6 +6,7 @@ use super::spec::MachineSpec;
 use crate::describe::{DescribeError, Problems};
 use crate::input::{is_file, is_path};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -53,7 +54,7 @@ pub struct LoadedMachine {
 pub enum MachineError {
     /// The text after the `:` is not an option.
     #[error(
-        "'{option}' in machine '{text}' is no option; expected smt=N with N from 1, \
+        "invalid option '{option}' in machine '{text}'; expected smt=N with N from 1, \
          memory=NODE+NODE+... with nodes from 0, prefetch=off, or several with commas between"
     )]
     Option {
@@ -82,15 +83,15 @@ pub enum MachineError {
     /// No file and no preset has the name.
     #[error(transparent)]
     Preset(#[from] MachinePresetError),
-    /// The machine's cores have fewer PUs.
+    /// The machine's cores have no such mode.
     #[error(
-        "smt={requested} for machine '{machine}', whose cores have {most} PUs; expected 1 to {most}"
+        "smt={requested} for machine '{machine}', whose cores have no such mode; expected one of {modes}"
     )]
-    TooManyWays {
+    NoSuchMode {
         /// Requested ways.
         requested: u32,
-        /// PUs of the core with the most.
-        most: u32,
+        /// Ways of the modes that the cores have.
+        modes: String,
         /// The machine.
         machine: String,
     },
@@ -224,11 +225,13 @@ impl MachineRef {
         let text = apply_changes(&file, &text, changes)?;
         let spec = super::parse(&file, &text)?;
         let modes = spec.core_types.values().flat_map(|core| &core.smt);
-        let most = modes.map(|mode| mode.ways).max().unwrap_or(1);
-        if let Some(requested) = self.smt.filter(|&requested| requested > most) {
-            return Err(MachineError::TooManyWays {
+        let mut modes: BTreeSet<u32> = modes.map(|mode| mode.ways).collect();
+        modes.insert(1);
+        if let Some(requested) = self.smt.filter(|requested| !modes.contains(requested)) {
+            let modes: Vec<String> = modes.iter().map(u32::to_string).collect();
+            return Err(MachineError::NoSuchMode {
                 requested,
-                most,
+                modes: modes.join(", "),
                 machine: self.machine.clone(),
             });
         }
@@ -328,7 +331,7 @@ mod tests {
             let error = text.parse::<MachineRef>().expect_err("it is none");
             assert_eq!(error.to_string(), expect);
         };
-        let expected = "is no option; expected smt=N with N from 1, memory=NODE+NODE+... with \
+        let expected = "expected smt=N with N from 1, memory=NODE+NODE+... with \
                         nodes from 0, prefetch=off, or several with commas between";
         for option in [
             "smt=0",
@@ -341,7 +344,10 @@ mod tests {
             "prefetch=on",
         ] {
             let text = format!("power7:{option}");
-            check(&text, &format!("'{option}' in machine '{text}' {expected}"));
+            check(
+                &text,
+                &format!("invalid option '{option}' in machine '{text}'; {expected}"),
+            );
         }
         let twice = "power7:smt=2,smt=4";
         check(twice, &format!("'smt=4' in machine '{twice}' {expected}"));

@@ -280,7 +280,7 @@ impl Analysis {
         );
 
         let missing = tables::missing_characteristics(&self.characteristics);
-        let reason = format!("nothing tells {}: {}", missing.join(", "), self.reason);
+        let reason = format!("nothing measures {}: {}", missing.join(", "), self.reason);
         let some = missing.len() < tables::CHARACTERISTICS.len();
         ask(
             "characteristics",

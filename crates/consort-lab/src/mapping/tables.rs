@@ -324,7 +324,7 @@ fn importance_table(analysis: &Analysis) -> Result<ReportTable, ReportTableError
     let columns = co_runners.iter().map(column).collect();
     let base = analysis.mappings.first().map_or("", String::as_str);
     let title = format!(
-        "The most important resources of each program (row) beside each co-runner (column): what makes \
+        "The most important resources of each program (row) next to each co-runner (column): what makes \
          {base} slower than its fastest mapping; lm is L2, prefetchers and memory path"
     );
     let mut table = ReportTable::new("importance", &title, columns)?;

@@ -261,7 +261,7 @@ pub(super) fn sharing(frames: &Frames) -> Vec<String> {
             "Bulldozer: two copies on a module take {:.2} times the cycles of one, because \
              they take turns at its four decode slots. Usage hardly falls, from {:.3} to {:.3}: \
              an operation is in the FPU for five cycles, so even at half the rate the FPU is \
-             seldom empty. The event tells whether a thread uses the FPU, not how much.",
+             seldom empty. The event shows whether a thread uses the FPU, not how much.",
             module(2, "cycles_g") / module(1, "cycles_g"),
             module(1, "fpu_usage"),
             module(2, "fpu_usage"),
@@ -270,7 +270,7 @@ pub(super) fn sharing(frames: &Frames) -> Vec<String> {
             "POWER7: with one, two and four copies on a core a copy's usage is {:.3}, {:.3} and \
              {:.3}, while all copies together complete {:.2}, {:.2} and {:.2} instructions per \
              cycle. What they share, two load/store units first, is nearly used up by one copy, \
-             so this usage tells a thread's rate as much as its nature.",
+             so this usage shows a thread's rate as much as its nature.",
             each[0], each[1], each[2], all[0], all[1], all[2],
         ),
     ]

@@ -192,8 +192,7 @@ pub(super) fn run(
     let signs = |sign| results.iter().filter(|one| one.sign() == sign).count();
     output.note(format!(
         "Of {} grounds holistic is beyond the interval better than the best single-purpose policy \
-         on {}, worse on {}, and within it on {}. The best is told by the same runs, which favours \
-         it.",
+         on {}, worse on {}, and within it on {}. The same runs choose the best, which favours it.",
         results.len(),
         signs(1),
         signs(-1),

@@ -186,7 +186,7 @@ fn check(spec: &SweepSpec, problems: &mut Problems) {
     let wanted = spec.studies.is_empty();
     let message = match wanted {
         true => "has none; expected at least one, or studies instead",
-        false => "is given beside studies; expected one or the other",
+        false => "is given in addition to studies; expected one or the other",
     };
     for (key, is_empty) in lists {
         problems.require(is_empty != wanted, key, message);

@@ -144,7 +144,7 @@ fn solution_checks(inputs: &GroupInputs<'_>, catalog: &PresetCatalog) -> CheckRe
         ),
         check_law(
             "converged",
-            format!("of {n} solutions, those that did not converge"),
+            format!("of {n} solutions, the ones that did not converge"),
             0.0,
             open,
         ),
@@ -300,9 +300,9 @@ fn run_checks(inputs: &GroupInputs<'_>, catalog: &PresetCatalog) -> CheckResult 
         let what = format!("{what}, worst of {n} workloads");
         checks.push(check_law(id, what, most, ours));
     }
-    let what = format!("of {n} workloads, those that repeat with other bits");
+    let what = format!("of {n} workloads, the ones that repeat with other bits");
     checks.push(check_law("same-seed", what, 0.0, other));
-    let what = format!("of {all} solutions in runs, those that did not converge");
+    let what = format!("of {all} solutions in runs, the ones that did not converge");
     let converged = check_law("converged-runs", what, 0.0, open as f64);
     checks.push(converged.with_note(format!("worst residual {residual:.1e}")));
     Ok(checks)

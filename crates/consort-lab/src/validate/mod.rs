@@ -114,7 +114,7 @@ pub const GROUPS: &[CheckGroup] = &[
     },
     group(
         placement::NAME,
-        "Where the model of the operating system puts threads, beside a real kernel.",
+        "Where the model of the operating system puts threads, compared with a real kernel.",
         placement::run,
     ),
     group(
@@ -126,7 +126,7 @@ pub const GROUPS: &[CheckGroup] = &[
         is_long: true,
         ..group(
             reference::NAME,
-            "The fast engine beside one that executes the instructions of traced programs.",
+            "The fast engine compared with one that executes the instructions of traced programs.",
             reference::run,
         )
     },

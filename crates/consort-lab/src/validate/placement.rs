@@ -200,7 +200,7 @@ pub(super) fn run(inputs: &GroupInputs<'_>) -> GroupResult {
             )?,
             shares_table(
                 "ends",
-                "The same of those that remain when half of as many processes as PUs end",
+                "The same of the ones that remain when half of as many processes as PUs end",
                 &ends,
             )?,
         ],

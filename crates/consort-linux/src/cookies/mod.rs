@@ -77,7 +77,7 @@ fn status(own: Result<u64, Errno>, scheduler: Option<String>) -> CookieStatus {
             )
         }),
         Ok(_) => Some(
-            "consort was started with a core-scheduling cookie, so somebody else arranges cores \
+            "consort was started with a core-scheduling cookie, so another program arranges cores \
              here"
                 .to_owned(),
         ),
@@ -85,7 +85,7 @@ fn status(own: Result<u64, Errno>, scheduler: Option<String>) -> CookieStatus {
     CookieStatus {
         available: obstacle.is_none(),
         reason: obstacle.unwrap_or_else(|| {
-            "whom a plan seats on one core, and nobody else, runs there together".to_owned()
+            "only threads that a plan seats on one core run there together".to_owned()
         }),
     }
 }

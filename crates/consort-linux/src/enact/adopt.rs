@@ -22,7 +22,7 @@ pub enum AdoptError {
     #[error("thread {0} has exited")]
     Gone(ThreadId),
     /// Another program changed the thread's mask earlier, and Consort let it go for good.
-    #[error("thread {0} was let go because somebody else changed its affinity")]
+    #[error("thread {0} was released because another program changed its affinity")]
     Released(ThreadId),
     /// Another run of Consort manages the thread's program.
     #[error("program {pid} is managed by another consort, process {owner}")]

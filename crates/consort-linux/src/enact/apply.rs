@@ -410,7 +410,7 @@ impl Enactor {
         // Journalled, so that the guardian leaves the mask alone as well.
         self.left.insert(thread, UnmanagedReason::Released);
         if let Err(error) = self.record(&[JournalRecord::Leave(thread)]) {
-            tracing::warn!(%thread, %error, "a thread that was let go may yet be restored");
+            tracing::warn!(%thread, %error, "a thread that was released may yet be restored");
         }
     }
 }

@@ -98,7 +98,7 @@ impl Host {
     pub fn with_sharing(mut self, map: SharingMap, origin: &str) -> Result<Self, HostError> {
         map.check(&self.discovery.machine, origin)?;
         self.discovery = self.discovery.with_sharing(&map)?;
-        let note = format!("what PUs share is told by {origin} instead of the kernel");
+        let note = format!("{origin} describes what CPUs share, instead of the kernel");
         self.discovery.notes.push(note);
         self.sharing = Some(map);
         Ok(self)

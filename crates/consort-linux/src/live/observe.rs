@@ -272,7 +272,7 @@ impl LiveMachine {
 
     fn leave_unmanaged(&mut self, id: ThreadId, name: Arc<str>, why: &str) {
         self.warnings
-            .insert(format!("thread {id} ({name}) is let alone: {why}"));
+            .insert(format!("thread {id} ({name}) is not managed: {why}"));
         let mask = self.actuators.leave_unmanaged(id, &mut self.warnings);
         self.table.enter(id, name, mask, false);
         self.table.note_reason(id, why);
@@ -295,7 +295,7 @@ impl LiveMachine {
                 // It is read like the others, so that it may be paused with its program.
                 self.observers.counting.count_thread(id);
                 let text = format!(
-                    "thread {id} ({name}) is let alone: its affinity {mask} was set on purpose \
+                    "thread {id} ({name}) is not managed: its affinity {mask} was set on purpose \
                      (--override manages it all the same)"
                 );
                 self.warnings.insert(text);

@@ -120,9 +120,9 @@ mod tests {
     #[test]
     fn line_end_in_a_name_forges_no_warning() {
         let mut warnings = Warnings::default();
-        warnings.insert("thread 7 (a\nWARN fake) was let go".to_owned());
+        warnings.insert("thread 7 (a\nWARN fake) was released".to_owned());
         let reported = warnings.take_new(Instant::now());
-        assert_eq!(reported, ["thread 7 (a\\nWARN fake) was let go"]);
+        assert_eq!(reported, ["thread 7 (a\\nWARN fake) was released"]);
     }
 
     #[test]

@@ -131,7 +131,7 @@ pub fn check_ended(outcome: &GuestOutput, name: &str) {
     // That a plan was overtaken by a shrinking cpuset is a warning; that somebody else set a mask
     // would mean that Consort took the kernel's own change for it.
     let warnings = report["warnings"].to_string();
-    assert!(!warnings.contains("let go"), "{warnings}");
+    assert!(!warnings.contains("was released"), "{warnings}");
     check_nothing_left(outcome, name);
 }
 

@@ -97,7 +97,7 @@ fn pairs_get_the_two_pus_of_a_core() {
     };
     let topology = smt.topology().unwrap();
     check_topology(&outcome, &topology);
-    check_choice(&outcome, "asked", "symbiotic", "as asked");
+    check_choice(&outcome, "asked", "symbiotic", "as requested");
     check_choice(&outcome, "auto", "workover", "2 PUs share a core");
     check_choice(&outcome, "named", "symbiotic", "model /model.toml fits");
     check_choice(

@@ -5,7 +5,8 @@ use super::daemon_requests::{
 };
 use super::manage::{self, ManageArgs, ManageSession, PolicySetup, TrialArgs};
 use crate::failure::{as_bad_input, bad_input, warn};
-use crate::output::file::{ReportFile, TableOutput};
+use crate::options::ResultOut;
+use crate::output::file::{ReportFile, ResultFiles};
 use crate::output::{self, OutputFormat};
 use crate::progress::ProgressVisibility;
 use crate::{config, report};
@@ -23,6 +24,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Clone, Debug, Args)]
+#[command(
+    mut_arg("out", |arg| arg.requires("foreground")),
+    mut_arg("report_html", |arg| arg.requires("foreground"))
+)]
 pub(crate) struct AttachArgs {
     #[command(flatten)]
     pub(crate) targets: TargetArgs,
@@ -38,9 +43,8 @@ pub(crate) struct AttachArgs {
     /// Write the report as JSON to FILE at the end; needs --foreground
     #[arg(long, value_name = "FILE", requires = "foreground")]
     pub(crate) report: Option<PathBuf>,
-    /// Write every number of the report to FILE.csv, FILE.arrow or FILE.parquet at the end, one per row: case, policy, seed, program, measure, value, unit; needs --foreground
-    #[arg(long, value_name = "FILE", requires = "foreground")]
-    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) files: ResultOut,
     /// Print no progress line and no table at the end
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -92,7 +96,7 @@ fn manage_here(args: &AttachArgs, wanted: &AttachTargets) -> Result<ExitCode> {
         leads: None,
     };
     let report_file = ReportFile::begin(args.report.as_deref())?;
-    let table = TableOutput::begin(args.out.as_deref())?;
+    let files = ResultFiles::begin(&args.files)?;
     let mut machine = GroupMachine::manage_host(host, spec)?;
     if let Err(error) = attach_targets(machine.live_mut(), wanted) {
         machine.finish();
@@ -113,7 +117,7 @@ fn manage_here(args: &AttachArgs, wanted: &AttachTargets) -> Result<ExitCode> {
     let report = session.manage(setup.rechoose_for_machine(&machine)?, machine)?;
     for reported in [
         report_file.map_or(Ok(()), |file| file.write_json(&report)),
-        table.write(|| report.table(args.manage.seed)),
+        report::write_files(files, &report, "attached programs", args.manage.seed),
         report::print(&report, args.at.format, args.quiet),
     ] {
         if let Err(error) = reported {

@@ -2,7 +2,7 @@
 
 use crate::commands::manage::watch_choices;
 use crate::failure::bad_input;
-use crate::options::NumbersOut;
+use crate::options::{ListOut, NumbersOut};
 use crate::output::file::TableOutput;
 use crate::output::{self, OutputColumn, OutputFormat, number, text};
 use crate::{progress, values};
@@ -19,20 +19,20 @@ pub(crate) struct BenchArgs {
     /// Benches to run; all if none is given
     #[arg(value_name = "NAME", add = values::benches())]
     pub(crate) names: Vec<String>,
-    /// List the benches instead of running them
-    #[arg(long)]
+    /// List the benches instead of running them, as `consort list benches` does
+    #[arg(long, hide = true)]
     pub(crate) list: bool,
     /// Make few and short repetitions, which show only that it works
     #[arg(long)]
     pub(crate) quick: bool,
     /// Rounds that count, or pairs of runs of `overhead`; 12 pairs if not given
-    #[arg(short = 'n', long, value_name = "PAIRS")]
-    pub(crate) pairs: Option<usize>,
+    #[arg(short = 'n', long, value_name = "N", alias = "pairs")]
+    pub(crate) rounds: Option<usize>,
     /// Run only this load of `overhead`: pgbench, redis, nginx, serve, churn, forks, ping-pong or loops
     #[arg(long, value_name = "LOAD")]
     pub(crate) only: Option<String>,
     /// Policy of the managed runs of `overhead`; none if not given
-    #[arg(long, value_name = "POLICY")]
+    #[arg(short, long, value_name = "POLICY")]
     pub(crate) policy: Option<String>,
     /// Rate at which the managed runs of `overhead` are watched
     #[arg(long, value_name = "RATE", value_parser = watch_choices())]
@@ -73,8 +73,15 @@ const LIST: &[OutputColumn<BenchListing>] = &[
 ];
 
 pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
+    if args.list {
+        let list = ListOut {
+            out: args.numbers.out.clone(),
+        };
+        print_list(&args.names, &list, args.format)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     // Benches that take minutes and start programs are run by their names only.
-    let known = match args.names.is_empty() && !args.list {
+    let known = match args.names.is_empty() {
         true => consort_experiment::bench::all_benches(),
         false => all_benches(OverheadBench {
             only: args.only.clone(),
@@ -84,15 +91,6 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
         }),
     };
     let benches = consort_experiment::bench::select(known, &args.names).map_err(refusal)?;
-    if args.list {
-        let listed = benches.iter().map(|bench| BenchListing {
-            name: bench.name(),
-            summary: bench.summary(),
-        });
-        let rows: Vec<BenchListing> = listed.collect();
-        output::print_list(args.numbers.out.as_deref(), args.format, LIST, &rows)?;
-        return Ok(ExitCode::SUCCESS);
-    }
     let effort = if args.quick {
         Effort::Quick
     } else {
@@ -105,7 +103,7 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
     let is_paired = benches
         .iter()
         .any(|bench| bench.name() == OverheadBench::NAME);
-    let rounds = args.pairs.or((is_paired && !args.quick).then_some(PAIRS));
+    let rounds = args.rounds.or((is_paired && !args.quick).then_some(PAIRS));
     let rows = match rounds {
         Some(rounds) => run_rounds(&benches, effort, rounds.max(1), &progress),
         None => run(&benches, effort, &progress),
@@ -118,7 +116,7 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
         let mut text = output::table(COLUMNS, &rows);
         text += "\nMedians of n rounds, each case once per round, after one round of warm-up; spread is \
                  half the distance between the quartiles.\nTimes are processor time of one thread on \
-                 this host, as it was while they were measured; daemon: of the process with its \
+                 this host in its state during the measurement; daemon: of the process with its \
                  guardian.\n";
         if effort == Effort::Quick {
             text += "Quick: too few and too short to be published.\n";
@@ -126,6 +124,18 @@ pub(crate) fn execute(args: &BenchArgs) -> Result<ExitCode> {
         text
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the benches of these names, or all.
+pub(crate) fn print_list(names: &[String], list: &ListOut, format: OutputFormat) -> Result<()> {
+    let known = all_benches(OverheadBench::default());
+    let benches = consort_experiment::bench::select(known, names).map_err(refusal)?;
+    let listed = benches.iter().map(|bench| BenchListing {
+        name: bench.name(),
+        summary: bench.summary(),
+    });
+    let rows: Vec<BenchListing> = listed.collect();
+    output::print_list(list.out.as_deref(), format, LIST, &rows)
 }
 
 /// Refuses results without a single figure, which would be a table of headings.

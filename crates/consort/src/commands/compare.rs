@@ -1,13 +1,14 @@
 //! `consort compare`: a workload under several policies, many times.
 
 use crate::failure::bad_input;
-use crate::options::{Jobs, LIVE, count_parser, parse_simulated, seed_parser};
+use crate::options::{Jobs, LIVE, NUMBERS, TABLE, count_parser, parse_simulated, seed_parser};
 use crate::output::file::TableOutput;
 use crate::output::{self, OutputColumn, OutputFormat, count, number, or_dash, percent, text};
 use crate::{descriptions, values};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use consort_core::policy::published_name;
 use consort_core::split_unquoted;
 use consort_experiment::{
     Contender, ContenderRow, Experiment, ExperimentError, MeanEstimate, PolicyComparison,
@@ -23,7 +24,7 @@ const ALONE: Duration = Duration::from_secs(30);
 /// Machine and workload to simulate.
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
-    /// Machine: a name or a file, with :smt=N for fewer PUs per core, :memory=NODE+NODE for memory on those nodes only, :prefetch=off without prefetchers; see `consort machine --list`
+    /// Machine: a name or a file, with :smt=N for fewer CPUs per core, :memory=NODE+NODE for memory on those nodes only, :prefetch=off without prefetchers; see `consort list machines`
     #[arg(short, long, value_name = "MACHINE", add = values::machines())]
     pub(crate) machine: String,
     /// Programs: 4*hmmer+4*povray, streamcluster@4 (threads), mix:spec2006/10?seed=7, or a file; quotes let a path contain + * @, as in '"./c++.toml"@2+hmmer'
@@ -44,8 +45,7 @@ pub(crate) struct SetupArgs {
     /// Seed of all randomness; the same seed gives the same result on every host
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
     pub(crate) seed: u64,
-    /// Write every number to FILE.csv, FILE.arrow or FILE.parquet, one per row: case, policy, seed, program, measure, value, unit
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "PATH", help = format!("Write every number to {TABLE}, {NUMBERS}"))]
     pub(crate) out: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
@@ -57,13 +57,13 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) setup: SetupArgs,
     /// Policies, comma-separated; a policy with several options needs a --policies of its own
-    #[arg(short, long, value_name = "POLICIES", required = true, add = values::policy_list())]
+    #[arg(short, long, value_name = "POLICIES", alias = "policy", required = true, add = values::policy_list())]
     pub(crate) policies: Vec<String>,
     /// Policy that speedups refer to; linux if it takes part, else the first
     #[arg(long, value_name = "POLICY", add = values::simulated_policy())]
     pub(crate) baseline: Option<String>,
     /// Runs of each policy, with successive seeds
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count_parser::<u32>(1..=10_000))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = count_parser::<u32>(1..=10_000))]
     pub(crate) runs: u32,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
@@ -113,7 +113,7 @@ pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
         format!(
             "{}\n{} on {machine}: mean of {} each, ± half a 95 % interval (Student's t); {method}, run by \
              run (geometric). {}Simulated; machine and program figures have their sources in \
-             `consort machine` and `consort programs`.\n{}",
+             `consort list machines` and `consort list programs`.\n{}",
             output::table(columns, results),
             comparison.workload,
             count(comparison.runs, "run"),
@@ -129,7 +129,7 @@ pub(super) fn experiment(args: &SetupArgs) -> Result<Experiment> {
     if args.machine == LIVE {
         return Err(bad_input(
             "this machine cannot be simulated: no file describes its cores; name a described one \
-             (consort machine --list)",
+             (consort list machines)",
         ));
     }
     if args.until == RunUntil::AllFinished && args.alone.is_some() {
@@ -173,7 +173,7 @@ pub(super) fn split_policies(text: &str) -> Vec<String> {
                 last.push(',');
                 last.push_str(part);
             }
-            _ => all.push(part.trim().to_owned()),
+            _ => all.push(published_name(part.trim()).into_owned()),
         }
     }
     all

@@ -22,7 +22,7 @@ pub(crate) struct ConfigArgs {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ConfigTask {
     /// Read the configuration as `run` and `daemon` do, and print errors or the settings in force
-    #[command(after_help = "Example: consort config check /etc/consort/config.toml")]
+    #[command(after_help = "Example: consort config check")]
     Check {
         /// File to check instead of the usual ones with their drop-ins
         #[arg(value_name = "FILE")]

@@ -1,29 +1,20 @@
-//! `consort policies`, `schema`, `completions` and `man`: what the program knows of itself.
+//! `consort list schemas`, `completions` and `man`: files that other tools read.
 
 use crate::failure::bad_input;
-use crate::options::ListOut;
-use crate::output::{self, OutputColumn, OutputFormat, extra_text, number, text};
+use crate::options::NamedListArgs;
+use crate::output::{self, OutputColumn, text};
 use crate::values::COMPLETE;
 use anyhow::{Context, Result};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use clap_complete::env::Shells;
-use consort_core::policies::REGISTRY;
-use consort_core::policy::PolicyInfo;
 use consort_lab::study::file::StudyFile;
 use consort_lab::sweep::SweepSpec;
 use consort_sim::describe::{machine_schema, program_schema};
+use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-
-#[derive(Debug, Args)]
-pub(crate) struct PoliciesArgs {
-    #[command(flatten)]
-    pub(crate) list: ListOut,
-    /// Output format
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: OutputFormat,
-}
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
@@ -35,13 +26,13 @@ pub(crate) struct SchemaArgs {
 /// Kinds of description files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaKind {
-    /// A machine.
+    /// Processor to simulate, for `--machine`.
     Machine,
-    /// A program.
+    /// Program to simulate, for `--workload`.
     Program,
-    /// A study.
+    /// Experiment, for `consort reproduce`.
     Study,
-    /// A sweep.
+    /// Runs of many cases, for `consort sweep plan`.
     Sweep,
 }
 
@@ -58,47 +49,47 @@ pub(crate) struct ManArgs {
     pub(crate) folder: PathBuf,
 }
 
-const POLICY_COLUMNS: &[OutputColumn<PolicyInfo>] = &[
-    text("name", |p| p.name.to_owned()),
-    extra_text("family", |p| p.family.to_owned()),
-    text("needs", |p| {
-        let needs: Vec<&str> = p.needs.iter().map(|signal| signal.name()).collect();
-        if needs.is_empty() {
-            "nothing".to_owned()
-        } else {
-            needs.join(", ")
-        }
-    }),
-    text("tier from", |p| p.tier_min.to_string()),
-    number("quantum (ms)", |p| p.quantum_ms.to_string()),
-    extra_text("runs on", |p| match (p.live, p.simulated) {
-        (true, true) => "live, simulated".to_owned(),
-        (true, false) => "live".to_owned(),
-        (false, _) => "simulated".to_owned(),
-    }),
-    text("summary", |p| p.summary.to_owned()),
-    extra_text("source", |p| p.source.to_owned()),
-];
-
-pub(crate) fn print_policies(args: &PoliciesArgs) -> Result<ExitCode> {
-    output::print_list(
-        args.list.out.as_deref(),
-        args.format,
-        POLICY_COLUMNS,
-        REGISTRY,
-    )?;
-    Ok(ExitCode::SUCCESS)
+/// A kind of description file as it is listed.
+#[derive(Serialize)]
+struct SchemaRow {
+    name: String,
+    summary: String,
 }
 
-pub(crate) fn print_schema(args: &SchemaArgs) -> Result<ExitCode> {
-    let schema = match args.kind {
+const SCHEMAS: &[OutputColumn<SchemaRow>] = &[
+    text("name", |r| r.name.clone()),
+    text("summary", |r| r.summary.clone()),
+];
+
+pub(super) fn list_schemas(args: &NamedListArgs) -> Result<()> {
+    let values = SchemaKind::value_variants().iter();
+    let values = values.filter_map(SchemaKind::to_possible_value);
+    if let Some(name) = &args.name {
+        let kind = SchemaKind::from_str(name, true).map_err(|_| {
+            let known: Vec<String> = values.map(|v| v.get_name().to_owned()).collect();
+            let hint = consort_core::hint(name, known.iter().map(String::as_str));
+            bad_input(format!("unknown schema '{name}'; {hint}"))
+        })?;
+        return print_schema(kind);
+    }
+    let row = |value: PossibleValue| SchemaRow {
+        name: value.get_name().to_owned(),
+        summary: value
+            .get_help()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
+    };
+    let rows: Vec<SchemaRow> = values.map(row).collect();
+    output::print_list(args.list.out.as_deref(), args.format, SCHEMAS, &rows)
+}
+
+pub(crate) fn print_schema(kind: SchemaKind) -> Result<()> {
+    output::print_json(&match kind {
         SchemaKind::Machine => machine_schema(),
         SchemaKind::Program => program_schema(),
         SchemaKind::Study => StudyFile::schema(),
         SchemaKind::Sweep => SweepSpec::schema(),
-    };
-    output::print_json(&schema)?;
-    Ok(ExitCode::SUCCESS)
+    })
 }
 
 /// Name by which shells call and find this program.

@@ -1,4 +1,4 @@
-//! `consort programs`: the programs that can be simulated.
+//! `consort list programs`: the programs that can be simulated.
 
 use crate::descriptions::Programs;
 use crate::failure::bad_input;
@@ -12,7 +12,6 @@ use consort_sim::phase::Phase;
 use consort_sim::program::{ProgramSpec, ThreadsSpec};
 use consort_sim::workload::{DescriptionFile, ProgramSource};
 use serde::Serialize;
-use std::process::ExitCode;
 use std::sync::Arc;
 
 #[derive(Debug, Args)]
@@ -30,12 +29,12 @@ pub(crate) struct ProgramsArgs {
     pub(crate) format: OutputFormat,
 }
 
-pub(crate) fn execute(args: &ProgramsArgs) -> Result<ExitCode> {
+pub(crate) fn execute(args: &ProgramsArgs) -> Result<()> {
     let out = args.list.out.as_deref();
     match &args.name {
         None => {
             let rows = rows(args.suite.as_deref())?;
-            output::print_list(out, args.format, LIST_COLUMNS, &rows)?;
+            output::print_list(out, args.format, LIST_COLUMNS, &rows)
         }
         Some(name) => {
             let spec = find(name)?;
@@ -44,10 +43,9 @@ pub(crate) fn execute(args: &ProgramsArgs) -> Result<ExitCode> {
             write_list(out, PHASE_COLUMNS, &rows)?;
             output::print(args.format, PHASE_COLUMNS, &rows, &*spec, || {
                 describe(&spec, &rows)
-            })?;
+            })
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 #[derive(Serialize)]

@@ -1,13 +1,13 @@
 //! `consort replay`: the plans that a policy would have made for a recording.
 
 use crate::failure::bad_input;
-use crate::options::{NumbersOut, seed_parser};
-use crate::output::file::{ReportFile, TableOutput};
+use crate::options::{ResultOut, seed_parser};
+use crate::output::file::{ReportFile, ResultFiles};
 use crate::output::{self, OutputColumn, OutputFormat, count, number, text};
 use crate::values;
 use anyhow::Result;
 use clap::Args;
-use consort_core::policy::PolicySpec;
+use consort_core::policy::{PolicySpec, published_name};
 use consort_core::{
     Backoff, ControlLoop, ControlTurn, EnactmentReport, Machine, Observation, Placement, Plan,
     SignalOffers, ThreadId, Topology, escape_invisible, policies,
@@ -35,11 +35,8 @@ pub(crate) struct ReplayArgs {
     /// Write a timeline with recorded and replayed placements to FILE, for Perfetto (ui.perfetto.dev)
     #[arg(long, value_name = "FILE")]
     pub(crate) timeline: Option<PathBuf>,
-    /// Write the result as a page for browsers to FILE as well
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report_html: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) numbers: NumbersOut,
+    pub(crate) files: ResultOut,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
@@ -149,9 +146,8 @@ impl Machine for RecordingPlayback {
 }
 
 pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
-    let page_file = ReportFile::begin(args.report_html.as_deref())?;
+    let files = ResultFiles::begin(&args.files)?;
     let timeline_file = ReportFile::begin(args.timeline.as_deref())?;
-    let file = TableOutput::begin(args.numbers.out.as_deref())?;
     let recording = Recording::open(&args.file).map_err(bad_input)?;
     let about = recording.info();
     let playback = RecordingPlayback {
@@ -160,7 +156,7 @@ pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
         quanta: recording.quanta(),
         plan: Plan::default(),
     };
-    let name = args.policy.as_deref().unwrap_or(&about.policy);
+    let name = published_name(args.policy.as_deref().unwrap_or(&about.policy));
     let mut spec: PolicySpec = name.parse().map_err(bad_input)?;
     spec.attach(consort_describe::input::read_if_file)
         .map_err(bad_input)?;
@@ -175,18 +171,21 @@ pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
             timeline.add(&turn, &control_loop.machine().plan);
         }
     }
-    let replayed = sums.into_document(&recording, name);
+    let replayed = sums.into_document(&recording, &name);
     if let Some((file, timeline)) = timeline {
         file.write(&timeline.into_text())?;
     }
-    if let Some(file) = page_file {
+    if let Some(file) = files.page {
         let threads = List::new(COLUMNS, &replayed.threads);
         let threads = threads.to_report_table("threads", "Threads, by CPU time")?;
         let title = format!("{} on a recording of {}", replayed.policy, replayed.command);
         let facts = [sentence(&replayed)];
         file.write(&figures_page(&title, &facts, &[threads], &[])?)?;
     }
-    file.write(|| replayed.table(args.seed))?;
+    if let Some(file) = files.document {
+        file.write_json(&replayed)?;
+    }
+    files.table.write(|| replayed.table(args.seed))?;
     let threads = &replayed.threads;
     output::print(args.format, COLUMNS, threads, &replayed, || {
         let table = output::table(COLUMNS, threads);
@@ -259,7 +258,7 @@ const COLUMNS: &[OutputColumn<ReplayThreadRow>] = &[
     text("name", |r| r.name.clone()),
     number("CPU (s)", |r| format!("{:.2}", r.cpu_s)),
     number("quanta", |r| r.quanta.to_string()),
-    number("as it was %", |r| format!("{:.0}", 100.0 * r.agreement)),
+    number("unchanged %", |r| format!("{:.0}", 100.0 * r.agreement)),
     number("changes", |r| r.changes.to_string()),
     text("would be on", |r| r.placed.clone()),
     text("was on", |r| r.recorded.clone()),

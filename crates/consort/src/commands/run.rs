@@ -3,9 +3,9 @@
 use super::manage::{self, ManageArgs, ManageSession, PolicySetup, TrialArgs, is_auto};
 use crate::config::{self, ConsortConfig};
 use crate::failure::{as_bad_input, bad_input, warn, with_code};
-use crate::options::NumbersOut;
+use crate::options::ResultOut;
 use crate::output::OutputFormat;
-use crate::output::file::{ReportFile, TableOutput};
+use crate::output::file::{ReportFile, ResultFiles};
 use crate::progress::ProgressVisibility;
 use crate::report::{self, RunReport};
 use crate::values;
@@ -39,21 +39,18 @@ pub(crate) struct RunArgs {
     /// pauses them in turn and gives them sets of cores
     #[arg(short, long, value_name = "NAME")]
     pub(crate) group: Option<GroupName>,
-    /// Write the report as JSON to FILE as well
+    /// Write the report as JSON to FILE as well, whatever its ending
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Write the report as a page for browsers to FILE as well
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report_html: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) numbers: NumbersOut,
+    pub(crate) files: ResultOut,
     /// Output format of the report; json and csv go to stdout, and the command's output to stderr
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
     /// Measures of programs that this machine cannot count, from FILE: a report of a run on a machine
     /// that can, or written by hand (docs/groups.md)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) profile: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", alias = "profile")]
+    pub(crate) measures: Option<PathBuf>,
     /// Show the progress line even if the command reads or writes the terminal itself
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) progress: bool,
@@ -78,11 +75,21 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<OsString>,
 }
 
+/// File of a recording if none is named.
+const RECORDING: &str = "recording.parquet";
+
 #[derive(Clone, Debug, Args)]
+#[command(
+    mut_arg("record", |arg| arg.hide(true)),
+    mut_arg("out", |arg| arg.help(format!(
+        "Write the recording to PATH.parquet, {RECORDING} if none is named; a page for browsers to \
+         PATH.html, the JSON document to PATH.json, or every number to PATH.csv; repeat it for several"
+    )))
+)]
 pub(crate) struct RecordArgs {
-    /// File of the recording, as Parquet
-    #[arg(short, long, value_name = "FILE", default_value = "recording.parquet")]
-    pub(crate) output: PathBuf,
+    /// Write the recording to FILE
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "record")]
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }
@@ -99,13 +106,13 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     // A group's leader manages the commands of all members.
     let host = manage::discover_host(&args.manage, &config.run, args.group.is_some())?;
     let mut offers = host.offers();
-    let recorded = match &args.profile {
+    let recorded = match &args.measures {
         None => None,
         Some(path) => {
             // By its whole path, because members of a group run in other folders.
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             let recorded = RecordedMeasures::read(&path)
-                .map_err(|error| bad_input(format!("--profile: {error}")))?;
+                .map_err(|error| bad_input(format!("--measures: {error}")))?;
             recorded
                 .check(&program_name(&command(args)?))
                 .map_err(bad_input)?;
@@ -116,17 +123,13 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let enforcement = manage::enforcement(&args.manage, &config.run, &host)?;
     let setup = PolicySetup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
     let report_file = ReportFile::begin(args.report.as_deref())?;
-    let page_file = ReportFile::begin(args.report_html.as_deref())?;
-    let table = TableOutput::begin(args.numbers.out.as_deref())?;
+    let files = ResultFiles::begin(&args.files)?;
     let recorder = recorder(args, &setup, &host, &offers)?;
     let report = run_command(args, &config, setup, host, recorded, enforcement, recorder)?;
     // The command has ended and its status stands, even if its report cannot be written.
     for reported in [
         report_file.map_or(Ok(()), |file| file.write_json(&report)),
-        page_file.map_or(Ok(()), |file| {
-            file.write(&report::html(&report, &command_line(args))?)
-        }),
-        table.write(|| report.table(args.manage.seed)),
+        report::write_files(files, &report, &command_line(args), args.manage.seed),
         report::print(&report, args.format, args.quiet),
     ] {
         if let Err(error) = reported {
@@ -138,11 +141,15 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
 
 /// `consort record`: the same, with a recording.
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
-    let record = args.run.record.clone().or(Some(args.output.clone()));
-    execute(&RunArgs {
-        record,
-        ..args.run.clone()
-    })
+    let mut run = args.run.clone();
+    run.record = run.record.or(args.output.clone());
+    if run.record.is_none() {
+        let out = &mut run.files.out;
+        let ends = |path: &PathBuf| path.extension().is_none_or(|end| end == "parquet");
+        let at = out.iter().position(ends);
+        run.record = Some(at.map_or_else(|| RECORDING.into(), |at| out.remove(at)));
+    }
+    execute(&run)
 }
 
 /// Refuses a command with a leading dash: an unknown option, which the parser takes for one.
@@ -272,11 +279,11 @@ fn daemon_group(args: &RunArgs) -> Option<GroupName> {
         || manage.watch.is_some()
         || manage.topology.is_some()
         || manage.model.is_some()
-        || args.profile.is_some()
+        || args.measures.is_some()
         || args.report.is_some()
-        || args.report_html.is_some()
+        || args.files.report_html.is_some()
         || args.record.is_some()
-        || args.numbers.out.is_some()
+        || !args.files.out.is_empty()
         || args.format != OutputFormat::Table;
     let is_handed_over = !args.no_daemon && !is_own && has_daemon(&runtime_dirs());
     is_handed_over.then(GroupName::for_daemon)

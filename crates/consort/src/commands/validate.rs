@@ -1,7 +1,7 @@
 //! `consort validate`: the simulation compared with published and measured figures.
 
 use crate::failure::bad_input;
-use crate::options::{Jobs, seed_parser};
+use crate::options::{Jobs, NUMBERS, TABLE, seed_parser};
 use crate::output::file::{TableOutput, own_output};
 use crate::output::{self, OutputColumn, OutputFormat, number, text};
 use crate::values;
@@ -19,19 +19,18 @@ use std::process::ExitCode;
 pub(crate) struct ValidateArgs {
     /// Run only this group of checks; can be given several times: consistency, independent,
     /// conservation, placement, smt or speed, which run if none is given, or reference
-    #[arg(short, long, value_name = "NAME", add = values::check_groups())]
-    pub(crate) group: Vec<String>,
-    /// Make fewer and shorter runs
+    #[arg(long, value_name = "GROUP", alias = "group", short_alias = 'g', add = values::check_groups())]
+    pub(crate) checks: Vec<String>,
+    /// Make fewer and shorter runs, for a preview
     #[arg(long)]
     pub(crate) quick: bool,
     /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
     pub(crate) seed: u64,
-    /// Folder for tables and pictures of the checks, created if absent; or FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
-    #[arg(short, long, value_name = "DIR|FILE")]
+    #[arg(short, long, value_name = "PATH", help = format!("Write tables and pictures of the checks to the folder PATH, or every number to {TABLE}, {NUMBERS}; repeat it for both"))]
     pub(crate) out: Vec<PathBuf>,
     /// Compare the engines on the traces of this folder instead of the shipped ones: with
-    /// `--group reference`, on two machines
+    /// `--checks reference`, on two machines
     #[arg(long, value_name = "DIR")]
     pub(crate) traces: Option<PathBuf>,
     #[command(flatten)]
@@ -79,8 +78,8 @@ conservation that does not hold\nmakes the exit code 1. docs/validation.md expla
 disagreements.\n";
 
 pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {
-    let groups = consort_lab::validate::select(&args.group).map_err(bad_input)?;
-    let file = TableOutput::begin_from_out(&args.out)?;
+    let groups = consort_lab::validate::select(&args.checks).map_err(bad_input)?;
+    let file = TableOutput::begin_from_out(&args.out, 0)?;
     let result = args
         .jobs
         .run_experiment("jobs", args.seed, args.quick, |context| {

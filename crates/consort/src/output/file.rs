@@ -4,6 +4,7 @@
 //! between leaves nothing. A link is itself replaced and never followed, because another user may have
 //! planted it in a folder such as `/tmp`.
 
+use super::args::{ResultOut, TABLE};
 use super::{OutputColumn, json_text};
 use crate::failure::bad_input;
 use anyhow::{Context, Result};
@@ -187,6 +188,41 @@ fn open_stream(name: &Path) -> io::Result<File> {
     Ok(stream)
 }
 
+/// Files of a result, begun before anything is run, so that a bad path wastes no time.
+pub(crate) struct ResultFiles {
+    pub(crate) page: Option<ReportFile>,
+    pub(crate) document: Option<ReportFile>,
+    pub(crate) table: TableOutput,
+}
+
+impl ResultFiles {
+    /// Begins the files that `--out` names.
+    pub(crate) fn begin(out: &ResultOut) -> Result<Self> {
+        let mut places = [const { None }; 3];
+        for path in out.out.iter().chain(&out.report_html) {
+            let end = path.extension().and_then(|end| end.to_str());
+            let place = match end {
+                Some("html") => &mut places[0],
+                Some("json") => &mut places[1],
+                _ => &mut places[2],
+            };
+            if place.replace(path.as_path()).is_some() {
+                return Err(bad_input(format!(
+                    "--out {}: too many; expected at most one page (.html), one document (.json) \
+                     and one table",
+                    path.display()
+                )));
+            }
+        }
+        let [page, document, table] = places;
+        Ok(Self {
+            page: ReportFile::begin(page)?,
+            document: ReportFile::begin(document)?,
+            table: TableOutput::begin(table)?,
+        })
+    }
+}
+
 /// The requested table file, begun before anything is run, so that a bad path wastes no time.
 pub(crate) struct TableOutput(Option<TableSink>);
 
@@ -197,16 +233,19 @@ impl TableOutput {
         Ok(Self(sink.map_err(bad_input)?))
     }
 
-    /// Begins the file, if one was requested in addition to a folder or file of the verb's own.
-    pub(crate) fn begin_from_out(out: &[PathBuf]) -> Result<Self> {
+    /// Begins the file, if one was requested in addition to a folder or file of the verb's own, and
+    /// to a page if it writes `pages`.
+    pub(crate) fn begin_from_out(out: &[PathBuf], pages: usize) -> Result<Self> {
         let tables = out.iter().filter(|path| consort_data::is_table_path(path));
-        let tables = tables.count();
-        if tables > 1 || out.len() - tables > 1 {
+        let (tables, found) = (tables.count(), out.iter().filter(|path| is_page_path(path)));
+        let found = found.count();
+        if tables > 1 || found > pages || out.len() - tables - found > 1 {
             let names = out.iter().map(|path| path.display().to_string());
             let names = names.collect::<Vec<_>>().join(", ");
+            let page = if pages > 0 { ", one page (.html)" } else { "" };
             return Err(bad_input(format!(
-                "--out {names}: too many; expected at most one table (.csv, .arrow or .parquet) \
-                 and one other"
+                "--out {names}: too many or of no use here; expected at most one table \
+                 ({TABLE}){page} and one other"
             )));
         }
         Self::begin(table_output(out))
@@ -242,8 +281,19 @@ pub(crate) fn write_list<R>(
 
 /// The folder or file of the verb's own among the names given to `--out`.
 pub(crate) fn own_output(out: &[PathBuf]) -> Option<&Path> {
-    let mut others = out.iter().filter(|path| !consort_data::is_table_path(path));
+    let mut others =
+        { out.iter() }.filter(|path| !consort_data::is_table_path(path) && !is_page_path(path));
     others.next().map(PathBuf::as_path)
+}
+
+/// The page's file among the names given to `--out`.
+pub(crate) fn page_output(out: &[PathBuf]) -> Option<&Path> {
+    let mut pages = out.iter().filter(|path| is_page_path(path));
+    pages.next().map(PathBuf::as_path)
+}
+
+fn is_page_path(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "html")
 }
 
 /// The table's file among the names given to `--out`.

@@ -3,6 +3,7 @@
 //! Everything that is printed passes through here: texts from outside are made visible in tables, lines
 //! and CSV, and escaped in JSON.
 
+pub(crate) mod args;
 pub(crate) mod file;
 pub(crate) mod page;
 

@@ -7,7 +7,7 @@ mod whereabouts;
 
 #[cfg(test)]
 pub(crate) use render::text;
-pub(crate) use render::{html, print};
+pub(crate) use render::{print, write_files};
 pub(crate) use report_builder::{ReportBuilder, RunEnd};
 pub(crate) use totals::{OwnCost, ProgramRow};
 pub(crate) use whereabouts::{CoRunnerShare, CpuShare};
@@ -235,7 +235,7 @@ impl AsymmetryReport {
 
     fn sentence(&self) -> String {
         let (large, small) = (&self.large, &self.small);
-        let mut text = format!("large cores: PUs {large}, small ones: {small}");
+        let mut text = format!("large cores: CPUs {large}, small ones: {small}");
         if self.emulated {
             text.push_str(" (emulated: they need not differ in speed)");
         }
@@ -405,7 +405,7 @@ mod tests {
         };
         assert_eq!(
             reported(&SignalOffers::default(), true),
-            "large cores: PUs 1, small ones: 0,2-3 (emulated: they need not differ in speed); \
+            "large cores: CPUs 1, small ones: 0,2-3 (emulated: they need not differ in speed); \
              no instructions are counted here, so progress is CPU time"
         );
         let counted = [(Signal::Instructions, Tier::Counters)]
@@ -413,7 +413,7 @@ mod tests {
             .collect();
         assert_eq!(
             reported(&counted, false),
-            "large cores: PUs 1, small ones: 0,2-3; progress is counted in instructions"
+            "large cores: CPUs 1, small ones: 0,2-3; progress is counted in instructions"
         );
     }
 

@@ -1,6 +1,7 @@
 //! The report for people: as text, and as a page for a browser.
 
 use super::{CoRunnerShare, CpuShare, RunReport, ThreadRow};
+use crate::output::file::ResultFiles;
 use crate::output::{
     self, OutputColumn, OutputFormat, count, extra_number, extra_text, number, or_dash, percent,
 };
@@ -112,12 +113,16 @@ fn write_head(out: &mut String, report: &RunReport) {
     } else {
         ""
     };
+    // Where no gain is to be expected, the verdict is the reason.
+    let reason = match &report.policy_reason {
+        reason if *reason == report.verdict.text => String::new(),
+        reason => format!(" ({})", escape_invisible(reason)),
+    };
     let _ = writeln!(
         out,
-        "\nconsort: {}\npolicy {} ({}), tier {}{mode}",
+        "\nconsort: {}\npolicy {}{reason}, tier {}{mode}",
         escape_invisible(&report.verdict.text),
         escape_invisible(&report.policy),
-        escape_invisible(&report.policy_reason),
         report.tier
     );
     if let Some(asymmetry) = &report.asymmetry {
@@ -148,8 +153,8 @@ fn write_hidden_count(out: &mut String, n: u64, cpu_s: f64) {
 /// Share of the time that a thread could run from which on waiting for a PU is starving.
 const STARVED_FROM: f64 = 0.9;
 
-/// Describes threads that hardly got a PU although they could run; `None` if there are none. Threads
-/// that a limit held did not wait for a PU.
+/// Describes threads that hardly got a CPU although they could run; `None` if there are none. Threads
+/// that a limit held did not wait for a CPU.
 fn starved_sentence(report: &RunReport) -> Option<String> {
     let is_starved = |t: &&ThreadRow| {
         let wait_s = t.wait_s.unwrap_or(0.0);
@@ -159,7 +164,7 @@ fn starved_sentence(report: &RunReport) -> Option<String> {
     let n = report.threads.iter().filter(is_starved).count();
     (n > 0).then(|| {
         format!(
-            "{} starved: they had a PU for less than a tenth of the time that they could run",
+            "{} starved: on a CPU for less than 10 % of the runnable time",
             threads_were(n)
         )
     })
@@ -203,15 +208,17 @@ fn adherence_sentence(enactor: EnactorKind, report: &RunReport) -> String {
     };
     let pairs = report.pair_adherence.map_or_else(String::new, |share| {
         let share = percent(share, 0);
-        format!(", pairs shared a core at least {share} percent of theirs")
+        format!(", pairs shared a core at least {share} % of theirs")
     });
     let not_held = match report.not_held {
         0 => String::new(),
-        1 => "; one plan was not judged because threads did not stay in place".to_owned(),
-        n => format!("; {n} plans were not judged because threads did not stay in place"),
+        n => format!(
+            "; {} not judged, because threads did not stay where they were placed",
+            count(n as usize, "plan")
+        ),
     };
     format!(
-        "enactor {enactor}{nudges}: threads spent {} percent of their running time in place{pairs}{not_held}",
+        "enactor {enactor}{nudges}: threads ran on their assigned CPUs {} % of the time{pairs}{not_held}",
         percent(adherence, 0)
     )
 }
@@ -220,7 +227,7 @@ fn adherence_sentence(enactor: EnactorKind, report: &RunReport) -> String {
 fn nudge_windows(counts: WindowCounts) -> String {
     let share = counts.share.map_or_else(String::new, |share| {
         let share = percent(share, 3);
-        format!("masks narrow for {share} percent of the time, ")
+        format!("masks narrow for {share} % of the time, ")
     });
     let put_off = match counts.put_off {
         0 => String::new(),
@@ -272,11 +279,15 @@ fn write_foot(out: &mut String, report: &RunReport) {
     };
     let _ = writeln!(
         out,
-        "{} and {}{pauses} in {:.2} s{undone}; every mask restored: {}",
+        "{} and {}{pauses} in {:.2} s{undone}; {}",
         count(report.plans as usize, "plan"),
         count(report.moves as usize, "move"),
         report.duration_s,
-        if report.restored { "yes" } else { "NO" }
+        if report.restored {
+            "all affinities restored"
+        } else {
+            "NOT all affinities restored"
+        }
     );
     if let Some(enactor) = report.enactor {
         let _ = writeln!(out, "{}", adherence_sentence(enactor, report));
@@ -296,7 +307,7 @@ fn write_foot(out: &mut String, report: &RunReport) {
     let share = match report.overhead.share_of_managed {
         None => String::new(),
         Some(share) if report.cpu_s >= SHARE_FROM_S => {
-            format!(": {} percent of the managed threads'", percent(share, 2))
+            format!(": {} % of the managed threads'", percent(share, 2))
         }
         Some(_) => format!(
             "; the managed threads used too little CPU time ({:.0} ms) to express it as a share",
@@ -322,8 +333,24 @@ fn write_foot(out: &mut String, report: &RunReport) {
 /// Threads in the figures of the page: those with most CPU time.
 const DRAWN: usize = 8;
 
+/// Writes the files that `--out` names.
+pub(crate) fn write_files(
+    files: ResultFiles,
+    report: &RunReport,
+    command: &str,
+    seed: Option<u64>,
+) -> Result<()> {
+    if let Some(page) = files.page {
+        page.write(&html(report, command)?)?;
+    }
+    if let Some(document) = files.document {
+        document.write_json(report)?;
+    }
+    files.table.write(|| report.table(seed))
+}
+
 /// The page of a run of this command.
-pub(crate) fn html(report: &RunReport, command: &str) -> Result<String> {
+fn html(report: &RunReport, command: &str) -> Result<String> {
     let threads = List::new(COLUMNS, &report.threads);
     let threads = threads.to_report_table("threads", "Threads, by CPU time")?;
     let mut text = String::new();

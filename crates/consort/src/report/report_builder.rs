@@ -296,7 +296,7 @@ mod tests {
         RunEnd {
             policy: "none".to_owned(),
             policy_requested: "auto".to_owned(),
-            policy_reason: "as asked".to_owned(),
+            policy_reason: "as requested".to_owned(),
             verdict: Verdict::default(),
             dry_run: false,
             interval: Duration::ZERO,
@@ -407,12 +407,12 @@ mod tests {
             crate::report::text(&report, None)
         };
         let short = text(0.012);
-        assert!(!short.contains("percent of the managed"), "{short}");
+        assert!(!short.contains("% of the managed"), "{short}");
         assert!(
             short.contains("used too little CPU time (12 ms) to express it as a share"),
             "{short}"
         );
-        assert!(text(1.5).contains(": 1.00 percent of the managed threads'"));
+        assert!(text(1.5).contains(": 1.00 % of the managed threads'"));
     }
 
     #[test]
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(report.overhead.share_of_managed, Some(0.015));
         let nothing = ReportBuilder::default().report(run_end_with_cpu(0.0));
         assert_eq!(nothing.overhead.share_of_managed, None);
-        assert!(!crate::report::text(&nothing, None).contains("percent of the managed"));
+        assert!(!crate::report::text(&nothing, None).contains("% of the managed"));
     }
 
     #[test]

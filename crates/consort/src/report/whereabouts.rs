@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn longest_placement_and_all_cpus_are_reported_not_the_last() {
         let mut own = Whereabouts::default();
-        for (cpu, reason, quanta) in [(0, "busy", 6), (1, "hardly active", 2)] {
+        for (cpu, reason, quanta) in [(0, "busy", 6), (1, "mostly idle", 2)] {
             own.place(cpu.to_string(), reason);
             for _ in 0..quanta {
                 own.add(&seen_on(1, cpu, 50.0), QUANTUM_NS);

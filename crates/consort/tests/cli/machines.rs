@@ -139,7 +139,7 @@ fn what_is_no_machine_is_told_in_one_line() {
     );
     check_refused(
         &["machine", "--machine", "power7:smt=9"],
-        &["smt=9", "1 to 4"],
+        &["smt=9", "one of 1, 2, 4"],
     );
     check_refused(&["machine", "--machine", "power7:smt=x"], &["smt=N"]);
     check_refused(

@@ -121,7 +121,7 @@ fn throttled_thread_is_left_and_the_limit_named() {
     std::fs::write(group.0.join("cgroup.procs"), spinner.id()).unwrap();
     let daemon = Daemon::with("", &["--policy", "spread"]);
     daemon.ask(&["attach", &spinner.id()]);
-    let left = "left to the OS: throttled by the limit of";
+    let left = "not placed: throttled by the limit of";
     let thread = wait_for("a limit that holds", || {
         let thread = daemon.status()["threads"].as_array()?.first()?.clone();
         thread["chosen"]

@@ -45,7 +45,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     quantum_ms: 4,
     live: false,
     simulated: true,
-    summary: "gives the large core to whoever keeps most others waiting at a lock or barrier",
+    summary: "gives the large core to the thread that keeps most others waiting at a lock or barrier",
     options: &[FORM],
     open,
 };

@@ -326,7 +326,7 @@ impl TransitionBits {
             self.turns.due = false;
             return None;
         }
-        let why = "round robin, since nobody has returned from the kernel";
+        let why = "round robin, because no thread has returned from the kernel";
         self.turns.swap_next(group, large, |_| true, why)
     }
 }

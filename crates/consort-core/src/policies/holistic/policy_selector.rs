@@ -77,7 +77,7 @@ impl PolicySelector {
                 }
                 Err(error) => self
                     .refusals
-                    .push(format!("{} is not asked: {error}", promise.policy)),
+                    .push(format!("{} is not considered: {error}", promise.policy)),
             }
         }
     }
@@ -184,11 +184,11 @@ const SINGLE_THREADS_ALIKE: &[PolicyPromise] = &[
 const TOO_MANY_PROGRAMS: &[PolicyPromise] = &[
     promise(
         "fair-com",
-        "programs share quanta so that nobody's energy times delay grows, by their use of the bus",
+        "programs share quanta so that no program's energy times delay grows, by their use of the bus",
     ),
     promise(
         "fair-mis",
-        "programs share quanta so that nobody's energy times delay grows, by their LLC misses",
+        "programs share quanta so that no program's energy times delay grows, by their LLC misses",
     ),
 ];
 

@@ -20,7 +20,7 @@ const MILLION: f64 = 1e6;
 pub(super) fn leave_to_os(thread: &ThreadObservation, why: &str, decision: &mut Decision) {
     let reason = Reason {
         considered: "threads that want to run, program by program".to_owned(),
-        chosen: format!("left to the OS: {why}"),
+        chosen: format!("not placed: {why}"),
         facts: Vec::new(),
     };
     decision.place(thread.id, Placement::Unrestricted, reason);
@@ -173,7 +173,7 @@ pub(super) fn place_threads(
             considered: format!("{} with {} threads", group.name, group.members.len()),
             chosen: match assignment.holds.get(at) {
                 Some(hold) => format!("{candidate}: {}", hold.describe()),
-                None => "left to the OS".to_owned(),
+                None => "not placed".to_owned(),
             },
             facts: facts.collect(),
         };

@@ -53,7 +53,7 @@ fn first_fed_policy_decides_and_others_give_reasons() {
     let mut policy = made("holistic", &topology, &signals);
     let decision = decide(&mut *policy, &topology, &seen);
     assert!(decider(&decision).starts_with("kuths decides, since"));
-    let refused = "utility is not asked: policy utility needs";
+    let refused = "utility is not considered: policy utility needs";
     assert!(decision.report.notes.iter().any(|n| n.starts_with(refused)));
     let mut poor = made("holistic", &topology, &[Signal::CpuTime]);
     let decision = decide(&mut *poor, &topology, &seen);

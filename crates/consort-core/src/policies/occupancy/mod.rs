@@ -50,7 +50,7 @@ pub(crate) const WORKOVER: PolicyInfo = PolicyInfo {
     quantum_ms: 1000,
     live: true,
     simulated: true,
-    summary: "puts FPU-heavy threads on different cores, each beside light ones",
+    summary: "puts FPU-heavy threads on different cores, each next to light ones",
     options: OPTIONS,
     open: |_, _, options| {
         let policy = Occupancy::new(GroupArrangement::AcrossCores, options)?;
@@ -74,8 +74,8 @@ const OPTIONS: &[OptionInfo] = &[
     OptionInfo {
         name: "active",
         default: "0.1",
-        meaning: "threads below this share of one PU are left to the OS (0 to 1); up to 0.01, those \
-                  that run briefly between sleeps are placed too",
+        meaning: "threads below this share of one CPU are not placed (0 to 1); up to 0.01, also \
+                  threads that run briefly between sleeps are placed too",
     },
     OptionInfo {
         name: "heavy",
@@ -224,7 +224,7 @@ impl Occupancy {
     fn leave_to_os(&mut self, candidate: &RankedThread<'_>, why: &str, decision: &mut Decision) {
         let reason = Reason {
             considered: candidate.rank_text(),
-            chosen: format!("left to the OS: {why}"),
+            chosen: format!("not placed: {why}"),
             facts: candidate.facts(),
         };
         decision.place(candidate.id(), Placement::Unrestricted, reason);

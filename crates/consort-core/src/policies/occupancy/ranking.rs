@@ -94,7 +94,7 @@ impl<'a> Ranking<'a> {
             by_activity.then(a.id().cmp(&b.id()))
         });
         for candidate in self.ranked.split_off(self.ranked.len().min(pus)) {
-            let why = "more active threads fill all PUs";
+            let why = "busier threads occupy all CPUs";
             self.left.push((candidate, why.into()));
         }
     }

@@ -37,7 +37,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     options: &[OptionInfo {
         name: "active",
         default: "0.25",
-        meaning: "threads below this share of one PU are left to the OS (0 to 1); with 0 every \
+        meaning: "threads below this share of one CPU are not placed (0 to 1); with 0 every \
                   thread that runs is placed, even while other work waits for its PU",
     }],
     open,
@@ -84,13 +84,13 @@ impl Policy for SpreadPolicy {
         for thread in view.observation.managed_threads() {
             if !active.contains(&thread.id) {
                 let why = self.reason_to_leave(view, thread);
-                let why = why.unwrap_or("hardly active".into());
+                let why = why.unwrap_or("mostly idle".into());
                 leave_to_os(view, thread, &why, &mut decision);
             }
         }
         let pus = view.topology.pus().len();
         for thread in threads.split_off(threads.len().min(pus)) {
-            let why = "more active threads fill all PUs";
+            let why = "busier threads occupy all CPUs";
             leave_to_os(view, thread, why, &mut decision);
         }
         let mut slots = CoreSlots::new(view.topology, threads.len());
@@ -105,7 +105,7 @@ impl Policy for SpreadPolicy {
             let pus = whole.intersection(&thread.original);
             let reason = Reason {
                 considered: format!("{} cores", cores.len()),
-                chosen: format!("core of PU {whole}: {rule}"),
+                chosen: format!("CPU {whole}: {rule}"),
                 facts: facts(view, thread),
             };
             self.core_of.insert(thread.id, whole);
@@ -157,7 +157,7 @@ fn is_balanced(topology: &Topology, thread: &ThreadObservation) -> bool {
 fn leave_to_os(view: View<'_>, thread: &ThreadObservation, why: &str, decision: &mut Decision) {
     let reason = Reason {
         considered: format!("{} cores", view.topology.cores().len()),
-        chosen: format!("left to the OS: {why}"),
+        chosen: format!("not placed: {why}"),
         facts: facts(view, thread),
     };
     decision.place(thread.id, Placement::Unrestricted, reason);
@@ -205,11 +205,14 @@ impl<'a> CoreSlots<'a> {
     ) -> Vec<(Option<usize>, &'static str)> {
         let mut given: Vec<(Option<usize>, &'static str)> = threads
             .iter()
-            .map(|t| (self.keep_core(t, earlier.get(&t.id)), "stays"))
+            .map(|t| (self.keep_core(t, earlier.get(&t.id)), "unchanged"))
             .collect();
         for (slot, thread) in given.iter_mut().zip(threads) {
             if slot.0.is_none() {
-                *slot = (self.take_emptiest(thread), "the emptiest core of its mask");
+                *slot = (
+                    self.take_emptiest(thread),
+                    "least loaded of those it may use",
+                );
             }
         }
         given

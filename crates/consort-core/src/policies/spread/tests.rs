@@ -87,7 +87,7 @@ fn threads_are_released_while_other_work_waits() {
             .iter()
             .all(|(placed, _)| *placed)
     );
-    let why = "left to the OS: work waits for PUs and none is idle, so that the kernel balances";
+    let why = "not placed: work waits for PUs and none is idle, so that the kernel balances";
     let released = reasons(&mut *policy, &contended(0.5, 0.1));
     assert_eq!(released, [(false, why.to_owned()), (false, why.to_owned())]);
     let soon = reasons(&mut *policy, &alone);
@@ -148,7 +148,7 @@ fn servers_are_left_with_a_reason() {
     seen.left = [(thread_id(2), crate::LeaveReason::Brief(0.2))].into();
     let [hog, server] = reasons(&mut *spread(), &seen);
     assert!(hog.0);
-    let why = "left to the OS: runs 0.2 ms between sleeps";
+    let why = "not placed: runs 0.2 ms between sleeps";
     assert_eq!(server, (false, why.to_owned()));
 }
 

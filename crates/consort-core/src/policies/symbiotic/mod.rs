@@ -110,7 +110,7 @@ const OPTIONS: &[OptionInfo] = &[
     OptionInfo {
         name: "active",
         default: "0.1",
-        meaning: "threads below this share of one PU are left to the OS (0 to 1)",
+        meaning: "threads below this share of one CPU are not placed (0 to 1)",
     },
 ];
 
@@ -329,7 +329,7 @@ impl SymbioticPolicy {
 
     fn pair_threads(&mut self, view: View<'_>, crew: &GroupedThreads<'_>, decision: &mut Decision) {
         let Some(stacks) = self.stacks.member_stacks(crew) else {
-            let note = "no cycle stack of any active thread is known yet: all are left to the OS";
+            let note = "no cycle stack of any active thread is known yet: none is placed";
             decision.report.notes.push(note.to_owned());
             for thread in &crew.members {
                 leave_to_os(thread, "no stack is known yet", decision);

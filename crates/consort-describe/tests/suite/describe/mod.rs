@@ -54,7 +54,7 @@ fn keys_that_are_unknown_or_missing() {
     check(
         "[memory]\nlatency_ns = 45 # markovic\n",
         "[memory]\n",
-        "memory.latency_ns: is missing; expected Latency from the LLC's miss to data in an idle system, ns",
+        "memory.latency_ns: is missing; expected the latency from the LLC's miss to data in an idle system, ns",
     );
     check_at(
         "frequency_mhz",

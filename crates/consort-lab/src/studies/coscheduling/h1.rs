@@ -214,7 +214,7 @@ fn write_notes(output: &mut OutputBuilder<'_>, ranks: &[ProgramRanks]) {
         "Best numbers of threads that differ by more than one, by the machine's energy (ours, \
          published)",
         |p| p.difference(p.best, p.published.best_threads, 1),
-        "A machine that draws 164 W whoever runs spends most by being on: whatever shortens a run \
+        "A machine that always draws 164 W spends most by being on: whatever shortens a run \
          saves energy, so energy-delay falls as long as speed rises at all. The profiles' serial \
          shares come from the rule that speedup²/threads is largest at the published number, which \
          takes energy as proportional to threads.",
@@ -228,8 +228,8 @@ fn write_notes(output: &mut OutputBuilder<'_>, ranks: &[ProgramRanks]) {
          grows with threads, comes on top.",
     );
     list(
-        "The same by the machine's energy, of which what is drawn whoever runs is charged by the \
-         share of cores",
+        "The same by the machine's energy; what it always draws is charged by the share of \
+         cores",
         |p| p.difference(p.charged(), p.published.best_threads, 1),
         "This is how greedy counts: the power that a program does not use is left to others.",
     );

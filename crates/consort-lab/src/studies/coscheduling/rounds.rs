@@ -168,7 +168,7 @@ fn write_notes(output: &mut OutputBuilder<'_>, grid: &CoscheduleGrid) {
          member's energy-delay is below that in the gang, at even cores; it gives up at the second \
          failure, and programs within 10 percent of linear are not considered at all. pdpa puts \
          all others into one slot; where they are more than there are cores, into several of about \
-         as many. oracle-coschedule may divide the cores as it likes but lets nobody lose; with \
+         as many. oracle-coschedule may divide the cores as it likes but lets no program lose; with \
          members=all it lets some lose for the good of the mean."
     ));
 
@@ -182,7 +182,7 @@ fn write_notes(output: &mut OutputBuilder<'_>, grid: &CoscheduleGrid) {
         best.iter().all(|&n| n == f64::from(all))
     });
     output.note(format!(
-        "greedy charges a program the share of its cores of what the machine draws whoever runs: \
+        "greedy charges a program the share of its cores of what the machine always draws: \
          then energy-delay is lowest with all {all} cores for {} of the 12 programs. By the power \
          of the whole machine it would be for {}, since what is always drawn is spread over more \
          work as long as throughput rises.",

@@ -95,7 +95,7 @@ pub(super) fn add_coschedules(
          Slots of a round on average: {}. oracle-coschedule estimates slots, since twelve programs \
          have too many to simulate, and simulates those of the rounds that it takes for the best; \
          with members=all its gap, by its own objective, is what that costs; else it leaves programs \
-         that scale nearly linearly alone and lets nobody lose. The best rounds have nearly all programs in one slot, where all \
+         that scale nearly linearly alone and lets no program lose. The best rounds have nearly all programs in one slot, where all \
          quanta are everyone's and what each cannot use of the machine goes to others; greedy packs \
          programs at the numbers of cores that suit them by themselves, the fair ones add a program \
          only where every member's energy-delay stays below that in the gang. The best rounds are the best by the trials by which \

@@ -87,9 +87,9 @@ pub(super) fn add_placements(
         output.notes.push(format!(
             "One large core: behind the placement under which all are done soonest: {}. Behind the best \
              schedule that shares the large core by time, moves for nothing: {}. Round robin gives every \
-             thread the same share of the large core, where the best schedule gives most to those that \
-             a small core slows down most, and it pays for its moves; pie goes for throughput, and whom \
-             it leaves on a small core is done late. These programs do not enter the kernel, so kuths \
+             thread the same share of the large core, where the best schedule gives most to the threads \
+             that a small core slows down most, and it pays for its moves; pie goes for throughput, and a \
+             thread that it leaves on a small core is done late. These programs do not enter the kernel, so kuths \
              decides as hrrs does.",
             list_gaps(&speed),
             list_gaps(&shared),

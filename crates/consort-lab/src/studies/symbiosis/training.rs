@@ -148,14 +148,14 @@ impl FittedComponent {
         }
         if parameters.is_never_alone() {
             return Some(format!(
-                "{name} does not occur alone, so no share tells it: the fit can only give every thread \
+                "{name} does not occur alone, so no share measures it: the fit can only give every thread \
                  its mean, {:.2} of its cycles alone.",
                 parameters.alpha
             ));
         }
         self.r2.map(|r2| {
             format!(
-                "{name}: the form explains {:.0} % of its variance beside co-runners; a thread's own \
+                "{name}: the form explains {:.0} % of its variance next to co-runners; a thread's own \
                  share counts {:.2}, the co-runner's {:.2}.",
                 100.0 * r2,
                 parameters.beta,
@@ -205,7 +205,7 @@ pub(in crate::studies) fn run(
         ),
         "Completed groups are instructions over the largest group of the core's mode, 8 alone and 4 \
          in SMT2: groups that end early, at branches for example, are not modelled. So a thread \
-         completes twice as many groups beside a co-runner, and beta of the base is about 2."
+         completes twice as many groups next to a co-runner, and beta of the base is about 2."
             .to_owned(),
     ];
     notes.extend(top.iter().filter_map(FittedComponent::explain));

@@ -84,7 +84,7 @@ fn migration_checks(inputs: &GroupInputs<'_>) -> CheckResult {
         let most = costs.iter().copied().fold(0.0, f64::max);
         let llc = &row.llc;
         let note = format!(
-            "{} SPEC CPU2006 and SPLASH-2 programs, each beside a copy, on {ACMP}",
+            "{} SPEC CPU2006 and SPLASH-2 programs, each next to a copy, on {ACMP}",
             costs.len()
         );
         let check = REFILL_MEAN.check(

@@ -188,7 +188,7 @@ fn core_type_checks(inputs: &GroupInputs<'_>) -> CheckResult {
                 PublishedFigure::AtLeast(SAME_ORDER),
                 spearman(&pairs).unwrap_or(f64::NAN),
             );
-            check.with_note("programs of CPU2017 beside those of CPU2006 that they go back to")
+            check.with_note("programs of CPU2017 next to their predecessors of CPU2006")
         };
     checks.push(order("apple-m1", "large over small core", &m1_ratio, &m1));
     checks.push(order(

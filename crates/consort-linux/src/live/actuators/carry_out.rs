@@ -224,6 +224,6 @@ impl Actuators {
         // Last, because forgetting the first thread of a process forgets the process's choice too.
         self.enforcement.note_own_mask(id);
         self.in_kernel.release_thread(id);
-        format!("thread {id} ({name}) was let go: somebody else set its mask to {mask}")
+        format!("thread {id} ({name}) was released: another program set its mask to {mask}")
     }
 }

@@ -1,9 +1,10 @@
 //! A described machine: the same report as of a live one, and the description itself.
 
-use super::{MachineArgs, MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, TopologyReport, sheet};
+use super::{MachineReport, PU_COLUMNS, TIER_COLUMNS, TierRow, TopologyReport, sheet};
+use crate::descriptions;
 use crate::failure::bad_input;
 use crate::output::file::write_list;
-use crate::{descriptions, output};
+use crate::output::{self, OutputFormat};
 use anyhow::Result;
 use consort_core::{PuSet, SignalOffers, Tier};
 use consort_linux::cookies::CookieStatus;
@@ -14,6 +15,7 @@ use consort_sim::chip::Chip;
 use consort_sim::machine::MachineSpec;
 use consort_sim::pmu::{PmuRequest, SimulatedPmu};
 use serde::Serialize;
+use std::path::Path;
 
 /// The report with the keys of the machine file (`name`, `title`, `sources`, `memory`, ...).
 #[derive(Serialize)]
@@ -24,16 +26,16 @@ struct DescribedReport<'a> {
     description: &'a MachineSpec,
 }
 
-pub(super) fn print(args: &MachineArgs) -> Result<()> {
-    let chip = descriptions::chip(&args.machine)?;
+pub(super) fn print(name: &str, out: Option<&Path>, format: OutputFormat) -> Result<()> {
+    let chip = descriptions::chip(name)?;
     let pmu = SimulatedPmu::new(chip.spec(), &PmuRequest::default(), 0).map_err(bad_input)?;
     let facts = chip.topology().facts();
-    write_list(args.list_out.out.as_deref(), PU_COLUMNS, &facts)?;
+    write_list(out, PU_COLUMNS, &facts)?;
     let document = DescribedReport {
         report: report(&chip, pmu.offers()),
         description: chip.spec(),
     };
-    output::print(args.format, PU_COLUMNS, &facts, &document, || {
+    output::print(format, PU_COLUMNS, &facts, &document, || {
         let spec = chip.spec();
         let mut lines = vec![format!("{}: {}", spec.name, spec.title)];
         lines.extend(sheet::draw_tree(&chip));
@@ -51,6 +53,7 @@ fn report(chip: &Chip, offers: &SignalOffers) -> MachineReport {
     let topology = chip.topology();
     let best = offers.iter().map(|(_, tier)| tier).max();
     MachineReport {
+        processor: None,
         tier: best.unwrap_or(Tier::Proc).to_string(),
         tiers: { Tier::ALL.into_iter().rev() }
             .map(|tier| tier_row(tier, offers))

@@ -15,6 +15,7 @@ use consort_linux::enforce::EnactChoice;
 use consort_linux::live::Host;
 use consort_linux::topology::draw;
 use serde::Serialize;
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(super) fn execute(args: &MachineArgs) -> Result<ExitCode> {
@@ -31,8 +32,71 @@ pub(super) fn execute(args: &MachineArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Model, clock and caches as the kernel names them. Keys are a contract: add, never rename.
+#[derive(Serialize)]
+pub(super) struct ProcessorFacts {
+    model: Option<String>,
+    /// Highest clock if the kernel names one, else the present one, MHz.
+    clock_mhz: Option<f64>,
+    /// Caches of the first CPU, as `L1d 32 KiB`.
+    caches: Vec<String>,
+}
+
+impl ProcessorFacts {
+    fn read(root: &Path) -> Self {
+        let text = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
+        let cpuinfo = text("proc/cpuinfo");
+        let field = |keys: &[&str]| {
+            let pairs = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+            let mut found = pairs.filter(|(key, _)| keys.contains(&key.trim()));
+            found.next().map(|(_, value)| value.trim().to_owned())
+        };
+        let highest = text("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
+        let highest = highest.trim().parse::<f64>().map(|khz| khz / 1e3);
+        let present = || {
+            field(&["cpu MHz", "clock"])?
+                .trim_end_matches("MHz")
+                .parse()
+                .ok()
+        };
+        let cache = |index: usize| {
+            let of = |name| {
+                text(&format!(
+                    "sys/devices/system/cpu/cpu0/cache/index{index}/{name}"
+                ))
+            };
+            let (level, kind, size) = (of("level"), of("type"), of("size"));
+            let size = size.trim().strip_suffix('K')?.to_owned();
+            let kind = match kind.trim() {
+                "Data" => "d",
+                "Instruction" => "i",
+                _ => "",
+            };
+            Some(format!("L{}{kind} {size} KiB", level.trim()))
+        };
+        Self {
+            // x86 and RISC-V, POWER, Arm.
+            model: field(&["model name", "cpu", "Hardware"]),
+            clock_mhz: highest.ok().or_else(present),
+            caches: (0..).map_while(cache).collect(),
+        }
+    }
+
+    fn text(&self) -> Option<String> {
+        let clock = self.clock_mhz.map(|mhz| format!("{:.2} GHz", mhz / 1e3));
+        let caches = (!self.caches.is_empty()).then(|| self.caches.join(", "));
+        let parts = [self.model.clone(), clock, caches];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| format!("processor: {}", parts.join("; ")))
+    }
+}
+
 fn describe(host: &Host) -> String {
-    let mut lines = draw(&host.discovery.topology);
+    let mut lines: Vec<String> = ProcessorFacts::read(&host.root)
+        .text()
+        .into_iter()
+        .collect();
+    lines.extend(draw(&host.discovery.topology));
     for note in &host.discovery.notes {
         lines.push(format!("note: {note}"));
     }
@@ -101,6 +165,7 @@ fn facilities(host: &Host) -> Vec<FacilityRow> {
 fn report(host: &Host) -> MachineReport {
     let topology = &host.discovery.topology;
     MachineReport {
+        processor: Some(ProcessorFacts::read(&host.root)),
         tier: host.best_tier().to_string(),
         tiers: host.tiers.iter().map(tier_row).collect(),
         topology: TopologyReport::new(topology),
@@ -206,4 +271,36 @@ fn check_events(args: &MachineArgs, host: &Host) -> Result<ExitCode> {
     )?;
     let wrong = rows.iter().any(|row| row.verdict == "wrong");
     Ok(ExitCode::from(u8::from(wrong)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_is_named_with_clock_and_caches() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        assert_eq!(ProcessorFacts::read(root.path()).text(), None);
+        write(
+            "proc/cpuinfo",
+            "processor\t: 0\nmodel name\t: AMD EPYC\ncpu MHz\t\t: 2596.1\n",
+        );
+        let cache = "sys/devices/system/cpu/cpu0/cache/index0";
+        for (name, value) in [("level", "1\n"), ("type", "Data\n"), ("size", "32K\n")] {
+            write(&format!("{cache}/{name}"), value);
+        }
+        let text = ProcessorFacts::read(root.path()).text().unwrap();
+        assert_eq!(text, "processor: AMD EPYC; 2.60 GHz; L1d 32 KiB");
+        write(
+            "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq",
+            "3700000\n",
+        );
+        let facts = ProcessorFacts::read(root.path());
+        assert_eq!(facts.clock_mhz, Some(3700.0));
+    }
 }

@@ -5,7 +5,7 @@ mod live;
 mod probe;
 mod sheet;
 
-use crate::options::{LIVE, ListOut};
+use crate::options::{LIVE, ListOut, NamedListArgs};
 use crate::output::{self, OutputColumn, OutputFormat, number, text};
 use crate::{descriptions, values};
 use anyhow::Result;
@@ -21,7 +21,7 @@ use consort_linux::pause::PauseSupport;
 use consort_linux::topology::core_type_members;
 use probe::ProbeArgs;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
@@ -31,30 +31,33 @@ pub(crate) struct MachineArgs {
     pub(crate) task: Option<MachineTask>,
     #[command(flatten)]
     pub(crate) list_out: ListOut,
-    /// Output format; csv lists the PUs
+    /// Output format; csv lists the CPUs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
-    /// Described machine instead of this one: NAME or FILE.toml, either with `:smt=N,memory=NODE+NODE,prefetch=off`; or `live`
-    #[arg(long, value_name = "MACHINE", default_value = LIVE, add = values::machines_and_live())]
-    pub(crate) machine: String,
-    /// List the described machines
-    #[arg(long, conflicts_with_all = ["machine", "check"])]
+    /// Machine to show: NAME or FILE.toml of a described one, with `:smt=N,memory=NODE+NODE,prefetch=off` if wanted; or `live`, this one
+    #[arg(value_name = "MACHINE", conflicts_with_all = ["named", "check"], add = values::machines_and_live())]
+    pub(crate) machine: Option<String>,
+    /// The same, as other verbs name a machine
+    #[arg(short, long = "machine", value_name = "MACHINE", hide = true, conflicts_with = "check", add = values::machines_and_live())]
+    pub(crate) named: Option<String>,
+    /// List the described machines, as `consort list machines` does
+    #[arg(long, hide = true, conflicts_with_all = ["machine", "named", "check"])]
     pub(crate) list: bool,
-    /// PUs that count as large cores, all others as small, as in `run`
-    #[arg(long, value_name = "PUS", conflicts_with_all = ["machine", "list"])]
+    /// CPUs that count as large cores, all others as small, as in `run`
+    #[arg(long, value_name = "CPUS", conflicts_with_all = ["machine", "named", "list"])]
     pub(crate) emulate_asymmetry: Option<PuSet>,
     /// Run built-in kernels under every event and compare the counts with the known ones
-    #[arg(long, conflicts_with = "machine")]
+    #[arg(long)]
     pub(crate) check: bool,
-    /// Take the cores and caches that PUs share from FILE, as `consort machine probe --write` makes it
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "list"])]
+    /// Read from FILE which CPUs share cores and caches; `consort machine probe --out FILE` writes it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["machine", "named", "list"])]
     pub(crate) topology: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MachineTask {
-    /// Measure which PUs share a core, a level 2 cache or an LLC domain, in case a hypervisor hides it
-    #[command(after_help = "Example: consort machine probe --write cores.toml && \
+    /// Measure which CPUs share a core, a level 2 cache or an LLC domain, in case a hypervisor hides it
+    #[command(after_help = "Example: consort machine probe --out cores.toml && \
                             consort run --topology cores.toml -- ./solver input")]
     Probe(ProbeArgs),
 }
@@ -63,30 +66,45 @@ pub(crate) fn execute(args: &MachineArgs) -> Result<ExitCode> {
     if let Some(MachineTask::Probe(args)) = &args.task {
         return probe::execute(args);
     }
-    if args.list {
-        let mut rows = Vec::new();
-        for name in descriptions::machines() {
-            let (chip, origin) = descriptions::full_chip(&name)?;
-            rows.push(MachineRow {
-                title: chip.spec().title.clone(),
-                cores: chip.topology().cores().len(),
-                pus: chip.topology().pus().len(),
-                name,
-                origin,
-            });
-        }
-        output::print_list(args.list_out.out.as_deref(), args.format, MACHINES, &rows)?;
-    } else if args.machine != LIVE {
-        described::print(args)?;
-    } else {
-        return live::execute(args);
+    let out = args.list_out.out.as_deref();
+    let named = args.machine.as_deref().or(args.named.as_deref());
+    match named.filter(|name| *name != LIVE) {
+        _ if args.list => print_list(out, args.format)?,
+        Some(name) => described::print(name, out, args.format)?,
+        None => return live::execute(args),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// `consort list machines`: all described machines, or one.
+pub(crate) fn show_described(args: &NamedListArgs) -> Result<()> {
+    let out = args.list.out.as_deref();
+    match &args.name {
+        Some(name) => described::print(name, out, args.format),
+        None => print_list(out, args.format),
+    }
+}
+
+fn print_list(out: Option<&Path>, format: OutputFormat) -> Result<()> {
+    let mut rows = Vec::new();
+    for name in descriptions::machines() {
+        let (chip, origin) = descriptions::full_chip(&name)?;
+        rows.push(MachineRow {
+            title: chip.spec().title.clone(),
+            cores: chip.topology().cores().len(),
+            pus: chip.topology().pus().len(),
+            name,
+            origin,
+        });
+    }
+    output::print_list(out, format, MACHINES, &rows)
 }
 
 /// The JSON document of `consort machine`. Keys are a contract: add, never rename.
 #[derive(Serialize)]
 struct MachineReport {
+    /// `None` for a described machine, whose `name` and `title` say it.
+    processor: Option<live::ProcessorFacts>,
     tier: String,
     tiers: Vec<TierRow>,
     #[serde(flatten)]

@@ -2,8 +2,8 @@
 
 use crate::commands::manage::detect_host;
 use crate::failure::bad_input;
-use crate::options::{ListOut, parse_simulated};
-use crate::output::file::{OutFile, TableOutput};
+use crate::options::{TABLE, parse_simulated};
+use crate::output::file::{OutFile, TableOutput, own_output};
 use crate::output::{self, OutputColumn, OutputFormat, count, number, or_dash, text};
 use crate::progress;
 use anyhow::Result;
@@ -27,22 +27,22 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
     /// Approximate time of the probe; pairs that do not fit in are reported as missing
-    #[arg(long, value_name = "TIME", value_parser = parse_simulated, default_value = "30s")]
-    pub(crate) seconds: Duration,
-    /// Make fewer and shorter runs: 3s
-    #[arg(long, conflicts_with = "seconds")]
+    #[arg(long, value_name = "TIME", alias = "seconds", value_parser = parse_simulated, default_value = "30s")]
+    pub(crate) duration: Duration,
+    /// Make fewer and shorter runs, for a preview in 3 s
+    #[arg(long, conflicts_with = "duration")]
     pub(crate) quick: bool,
-    /// Probe only these PUs, for example 0-3,8; all usable ones if not given
-    #[arg(long, value_name = "LIST")]
-    pub(crate) pus: Option<PuSet>,
+    /// Probe only these CPUs, for example 0-3,8; all usable ones if not given
+    #[arg(long, value_name = "CPUS", alias = "pus")]
+    pub(crate) cpus: Option<PuSet>,
+    #[arg(short, long, value_name = "PATH", help = format!("Write the result to PATH.toml, for --topology, or every measurement to {TABLE}; repeat it for both"))]
+    pub(crate) out: Vec<PathBuf>,
     /// Write the result to FILE, for --topology
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) write: Option<PathBuf>,
-    /// Replace FILE if it exists
-    #[arg(long, requires = "write")]
+    /// Replace files that exist
+    #[arg(long)]
     pub(crate) force: bool,
-    #[command(flatten)]
-    pub(crate) list: ListOut,
     /// Output format; csv lists every measurement
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
@@ -53,22 +53,22 @@ const QUICK: Duration = Duration::from_secs(3);
 
 pub(super) fn execute(args: &ProbeArgs) -> Result<ExitCode> {
     let host = detect_host(None)?;
-    let pus = probed_pus(args.pus.as_ref(), host.discovery.topology.pus())?;
-    if pus.len() < 2 && args.write.is_some() {
+    let pus = probed_pus(args.cpus.as_ref(), host.discovery.topology.pus())?;
+    let place = own_output(&args.out).or(args.write.as_deref());
+    if pus.len() < 2 && place.is_some() {
         return Err(bad_input(format!(
-            "--write: PU {pus} alone cannot be compared with any, so nothing would be measured; \
+            "--out: CPU {pus} alone cannot be compared with any, so nothing would be measured; \
              probe at least two"
         )));
     }
     // Before anything is run, so that a bad path wastes no time.
-    let file = args.write.as_deref();
-    let file = file.map(|path| OutFile::create("topology", path, args.force));
+    let file = place.map(|path| OutFile::create("topology", path, args.force));
     let file = file.transpose()?;
-    let table = TableOutput::begin(args.list.out.as_deref())?;
-    let time = if args.quick { QUICK } else { args.seconds };
+    let table = TableOutput::begin_from_out(&args.out, 0)?;
+    let time = if args.quick { QUICK } else { args.duration };
     let budget = ProbeBudget::new(pus.len(), time);
     let measured = measure(&pus, &budget)?;
-    let document = ProbeDocument::new(&host, &pus, &budget, &measured, args.write.as_deref());
+    let document = ProbeDocument::new(&host, &pus, &budget, &measured, place);
     if let Some(file) = file {
         let map = SharingMap::from_inference(&document.inference, document.source());
         file.write(&format!("{}{}", preamble(&document), map.to_toml()))?;
@@ -90,7 +90,7 @@ fn measure(pus: &PuSet, budget: &ProbeBudget) -> Result<ProbeMeasurement> {
     let meter = progress::start_meter("line transfers");
     let mut evidence = measure_lines(pus, budget, &|done, total| meter.set_done(done, total))?;
     meter.finish();
-    let meter = progress::start_meter("pairs of PUs");
+    let meter = progress::start_meter("pairs of CPUs");
     let runs = measure_slowdowns(&mut evidence, budget, &|done, total| {
         meter.set_done(done, total);
     })?;
@@ -108,11 +108,13 @@ fn probed_pus(requested: Option<&PuSet>, usable: &PuSet) -> Result<PuSet> {
         return Ok(usable.clone());
     };
     if requested.is_empty() {
-        return Err(bad_input(format!("--pus names no PU; usable are {usable}")));
+        return Err(bad_input(format!(
+            "--cpus names no CPU; usable are {usable}"
+        )));
     }
     match requested.difference(usable).first() {
         Some(pu) => Err(bad_input(format!(
-            "--pus: PU {pu} cannot be used here; usable are {usable}"
+            "--cpus: CPU {pu} cannot be used here; usable are {usable}"
         ))),
         None => Ok(requested.clone()),
     }
@@ -188,7 +190,7 @@ impl ProbeDocument {
     /// Describes the origin of the groups in one sentence.
     fn source(&self) -> String {
         format!(
-            "consort machine probe on {}: {} of {} pairs of PUs {}, up to {} runs each of 5 \
+            "consort machine probe on {}: {} of {} pairs of CPUs {}, up to {} runs each of 5 \
              kernels in slices of {} ms",
             self.machine, self.pairs_measured, self.pairs_total, self.pus, self.runs, self.slice_ms
         )
@@ -209,33 +211,33 @@ fn notes(
     let mut notes = Vec::new();
     if pus.len() == 1 {
         notes.push(format!(
-            "PU {pus} is the only one to be probed, so there is nothing to compare"
+            "CPU {pus} is the only one to be probed, so there is nothing to compare"
         ));
     }
     if budget.kernels < budget.pairs {
         notes.push(format!(
             "the time was enough for {} of {} pairs, those between which lines travel fastest; \
-             --seconds gives more, --pus chooses",
+             --duration gives more, --cpus chooses",
             budget.kernels, budget.pairs
         ));
     }
     let ProbeRuns { good, disturbed } = measured.runs;
     if disturbed > good {
         notes.push(format!(
-            "other programs used the PUs: {disturbed} of {} runs do not count; repeat it on a quiet \
+            "other programs used the CPUs: {disturbed} of {} runs do not count; repeat it on a quiet \
              machine",
             good + disturbed
         ));
     }
     if !inference.cores.undecided.is_empty() {
         notes.push(format!(
-            "the cores of PUs {} are unknown",
+            "the cores of CPUs {} are unknown",
             inference.cores.undecided
         ));
     }
     if host.discovery.hypervisor.is_some() {
         notes.push(
-            "this is a virtual machine: the result holds while the hypervisor leaves its PUs where \
+            "this is a virtual machine: the result holds while the hypervisor leaves its CPUs where \
              they are"
                 .to_owned(),
         );
@@ -335,7 +337,7 @@ fn pair_table(document: &ProbeDocument) -> String {
     let numbers = stresses.chain(["line ns".to_owned()]);
     let numbers = numbers.map(|text| head(text, true));
     let verdicts = ["core", "L2", "LLC"].map(|text| head(text.to_owned(), false));
-    let heads: Vec<ColumnHead> = std::iter::once(head("PUs".to_owned(), false))
+    let heads: Vec<ColumnHead> = std::iter::once(head("CPUs".to_owned(), false))
         .chain(numbers)
         .chain(verdicts)
         .collect();
@@ -379,7 +381,7 @@ fn word(verdict: &SharingVerdict) -> String {
     let word = match verdict.sharing {
         SharingAnswer::Shared => "shared",
         SharingAnswer::Apart => "apart",
-        SharingAnswer::Unclear => return "cannot tell".to_owned(),
+        SharingAnswer::Unclear => return "unclear".to_owned(),
     };
     match verdict.confidence {
         Some(confidence) => format!("{word} {}", confidence_text(confidence)),
@@ -403,16 +405,16 @@ fn groups(level: &SharingLevel) -> String {
     };
     let groups = level.groups.iter().map(|g| group(&g.pus, g.confidence));
     let unclear =
-        (!level.undecided.is_empty()).then(|| format!("cannot tell for PUs {}", level.undecided));
+        (!level.undecided.is_empty()).then(|| format!("unclear for CPUs {}", level.undecided));
     groups.chain(unclear).collect::<Vec<_>>().join("  ")
 }
 
 /// The head of the written file: the reasons for its groups, and the notes.
 fn preamble(document: &ProbeDocument) -> String {
     let mut lines = vec![
-        "Cores and caches that PUs share, for --topology of consort run and consort machine."
+        "Cores and caches that CPUs share, for --topology of consort run and consort machine."
             .to_owned(),
-        "PUs that are not named are as the kernel describes them.".to_owned(),
+        "CPUs that are not named are as the kernel describes them.".to_owned(),
     ];
     let pairs = document.inference.pairs.iter();
     let decided = pairs.filter(|pair| pair.core.sharing == SharingAnswer::Shared);

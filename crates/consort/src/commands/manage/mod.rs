@@ -35,9 +35,9 @@ pub(crate) struct ManageArgs {
     /// Quantum between decisions, for example 200ms or 1s; the policy's own if not given
     #[arg(short, long, value_name = "TIME", value_parser = parse_interval)]
     pub(crate) interval: Option<Duration>,
-    /// PUs that count as large cores, all others as small, for example 0-3,8; replaces the core
+    /// CPUs that count as large cores, all others as small, for example 0-3,8; replaces the core
     /// types that were found
-    #[arg(long, value_name = "PUS")]
+    #[arg(long, value_name = "CPUS")]
     pub(crate) emulate_asymmetry: Option<PuSet>,
     /// Mechanism that keeps threads in their places: nudge, short masks that no program sees; pin,
     /// lasting masks; ext, a scheduler in the kernel; auto, which nudges, and pins threads that
@@ -65,7 +65,7 @@ pub(crate) struct ManageArgs {
     /// Keep plans even when progress falls after them
     #[arg(long)]
     pub(crate) no_back_off: bool,
-    /// Take the cores and caches that PUs share from FILE, as `consort machine probe --write` makes it
+    /// Read from FILE which CPUs share cores and caches; `consort machine probe --out FILE` writes it
     #[arg(long, value_name = "FILE")]
     pub(crate) topology: Option<PathBuf>,
     /// Interference model of `consort train`, for the policy symbiotic; if it fits this machine, `auto`

@@ -5,7 +5,7 @@ use crate::config::{self, ConsortConfig, RunConfig};
 use crate::failure::{bad_input, error_chain};
 use anyhow::{Context, Result};
 use consort_core::model::InterferenceModel;
-use consort_core::policy::{Policy, PolicyError, PolicyForm, PolicySpec};
+use consort_core::policy::{Policy, PolicyError, PolicyForm, PolicySpec, published_name};
 use consort_core::{AUTO, Backoff, Machine, SignalOffers, Topology, choose_policy, policies};
 use consort_linux::live::WatchRate;
 use std::collections::BTreeMap;
@@ -111,6 +111,7 @@ impl PolicySetup {
         topology: &Topology,
         offers: &SignalOffers,
     ) -> Result<Self> {
+        let requested = published_name(&requested).into_owned();
         let (spec, why) = resolve(&requested, args.model.as_deref(), topology, offers)?;
         let policy = policies::open(topology, offers, &spec).map_err(unfed_error)?;
         let info = policies::find(&spec.name).map_err(bad_input)?;
@@ -175,7 +176,7 @@ fn resolve(
     offers: &SignalOffers,
 ) -> Result<(PolicySpec, String)> {
     let mut spec: PolicySpec = text.parse().map_err(bad_input)?;
-    let mut why = "as asked".to_owned();
+    let mut why = "as requested".to_owned();
     if spec.name == AUTO {
         why = resolve_auto(&mut spec, model, topology, offers)?;
     } else if let Some(model) = model {
@@ -221,7 +222,7 @@ fn unfed_error(error: PolicyError) -> anyhow::Error {
         PolicyError::Unfed { ref needs, .. } => {
             let recorded = needs.contains("llc-") || needs.contains("bus-");
             let way = if recorded {
-                ", and --profile FILE brings measures from a machine that has them"
+                ", and --measures FILE brings measures from a machine that has them"
             } else {
                 ""
             };

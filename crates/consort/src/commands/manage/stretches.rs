@@ -34,7 +34,13 @@ pub(crate) struct MetricArgs {
     #[arg(long, value_name = "SOURCE", value_parser = str::parse::<MetricSource>)]
     pub(crate) metric: Option<MetricSource>,
     /// Meaning of the number
-    #[arg(long, value_enum, default_value_t, requires = "metric")]
+    #[arg(
+        long,
+        value_name = "MEANING",
+        value_enum,
+        default_value_t,
+        requires = "metric"
+    )]
     pub(crate) metric_is: MetricMeaning,
 }
 

@@ -38,7 +38,7 @@ pub(super) fn run_mappings(args: &MapArgs) -> Result<MappingFindings> {
     };
     let topology = &host.discovery.topology;
     let machine = format!(
-        "this machine ({}, {} PUs)",
+        "this machine ({}, {} CPUs)",
         host.offers().machine(),
         topology.pus().len()
     );

@@ -5,7 +5,9 @@ mod simulated;
 
 use crate::commands::reproduce::grid;
 use crate::failure::bad_input;
-use crate::options::{Jobs, LIVE, count_parser, parse_simulated, seed_parser};
+use crate::options::{
+    Jobs, LIVE, NUMBERS, TABLE, count_parser, parse_share, parse_simulated, seed_parser,
+};
 use crate::output::file::{TableOutput, own_output};
 use crate::output::{self, OutputFormat, wrap};
 use crate::values;
@@ -26,7 +28,7 @@ use std::time::{Duration, Instant};
 
 #[derive(Debug, Args)]
 pub(crate) struct MapArgs {
-    /// Machine to simulate, NAME or FILE.toml as `consort machine --list` has them; or `live`
+    /// Machine to simulate, NAME or FILE.toml as `consort list machines` has them; or `live`
     #[arg(short, long, value_name = "MACHINE", default_value = LIVE, add = values::machines_and_live())]
     pub(crate) machine: String,
     /// Programs on a simulated machine: streamcluster@4+facesim@4
@@ -45,7 +47,7 @@ pub(crate) struct MapArgs {
     #[arg(long, value_name = "N", value_delimiter = ',', requires = "command", value_parser = count_parser::<usize>(1..=65_536))]
     pub(crate) threads: Vec<usize>,
     /// Repetitions of each mapping; on simulated machines with successive seeds
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_parser::<u32>(1..=1_000))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 1, value_parser = count_parser::<u32>(1..=1_000))]
     pub(crate) runs: u32,
     /// Runs of the longest program in each repetition
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = count_parser::<u32>(1..=1_000))]
@@ -68,19 +70,13 @@ pub(crate) struct MapArgs {
     /// Send the output of commands to stderr instead of /dev/null
     #[arg(long, requires = "command")]
     pub(crate) show_output: bool,
-    /// Folder for tables, figures and a page that opens from disk, created if absent; or FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
-    #[arg(long, value_name = "DIR|FILE")]
+    #[arg(short, long, value_name = "PATH", help = format!("Write tables, figures and a page to the folder PATH, or every number to {TABLE}, {NUMBERS}; repeat it for both"))]
     pub(crate) out: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
     /// Output format; csv has a line per value
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
-}
-
-fn parse_share(text: &str) -> Result<f64, String> {
-    let share = text.parse::<f64>().ok().filter(|s| (0.0..=1.0).contains(s));
-    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 /// Findings, and the machine and workload that they are about.
@@ -114,7 +110,7 @@ struct MappingDocument<'a> {
 }
 
 pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
-    let file = TableOutput::begin_from_out(&args.out)?;
+    let file = TableOutput::begin_from_out(&args.out, 0)?;
     let start = Instant::now();
     let found = if args.machine == LIVE {
         live::run_mappings(args)?

@@ -4,8 +4,8 @@ mod figures;
 mod page;
 
 use crate::failure::{bad_input, warn};
-use crate::options::count_parser;
-use crate::output::file::{OutFile, TableOutput, own_output};
+use crate::options::{NUMBERS, TABLE, count_parser};
+use crate::output::file::{OutFile, TableOutput, own_output, page_output};
 use crate::output::{self, OutputFormat, count};
 use crate::progress::{self, ProgressMeter};
 use crate::values;
@@ -29,14 +29,13 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct ProfileArgs {
-    /// Write the program file to FILE; or every number to FILE.csv, FILE.arrow or FILE.parquet, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "PATH", help = format!("Write the program file to PATH.toml, a page for browsers to PATH.html, or every number to {TABLE}, {NUMBERS}; repeat it for several"))]
     pub(crate) out: Vec<PathBuf>,
     /// Write a trace of the recorded instructions to FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// Write a page with pictures to FILE
-    #[arg(long, value_name = "FILE")]
+    /// Write the page to FILE
+    #[arg(long, value_name = "FILE", hide = true)]
     pub(crate) report_html: Option<PathBuf>,
     /// Replace files that exist
     #[arg(long)]
@@ -150,8 +149,11 @@ pub(crate) fn execute(args: &ProfileArgs) -> Result<ExitCode> {
         file.transpose()
     };
     let file = open("profile", own_output(&args.out))?;
-    let table = TableOutput::begin_from_out(&args.out)?;
-    let page = open("page", args.report_html.as_deref())?;
+    let table = TableOutput::begin_from_out(&args.out, 1)?;
+    let page = open(
+        "page",
+        page_output(&args.out).or(args.report_html.as_deref()),
+    )?;
     // The trace is written by its own writer, so this is a check alone.
     open("trace", args.trace.as_deref())?;
     let extent = extent(args);

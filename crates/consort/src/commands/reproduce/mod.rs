@@ -1,12 +1,13 @@
 //! `consort reproduce`: published experiments, run again.
 
+mod list;
 mod print;
 
 use crate::descriptions::Programs;
 use crate::failure::{bad_input, say};
-use crate::options::{Jobs, scale, seed_parser};
+use crate::options::{Jobs, NUMBERS, TABLE, scale, seed_parser};
+use crate::output::OutputFormat;
 use crate::output::file::{TableOutput, own_output, table_output};
-use crate::output::{self, OutputColumn, OutputFormat, number, text};
 use crate::{progress, values};
 use anyhow::Result;
 use clap::Args;
@@ -14,9 +15,9 @@ use consort_experiment::{SharedResults, StageProgress};
 use consort_lab::reference::{self, ReferenceLine};
 use consort_lab::runner::{self, StudyOutcome, StudySettings};
 use consort_lab::{
-    FileStudy, Registry, Study, StudyInfo, StudyReport, StudyStore, VERSION, pages,
-    study_to_long_table,
+    FileStudy, Registry, Study, StudyReport, StudyStore, VERSION, pages, study_to_long_table,
 };
+pub(crate) use list::list_studies;
 use print::StudyPrinter;
 pub(crate) use print::grid;
 use std::path::{Path, PathBuf};
@@ -25,17 +26,16 @@ use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceArgs {
-    /// Studies by id or by file (FILE.toml), `all` that come with Consort, or `list` to list them
+    /// Studies by id or by file (FILE.toml), or `all` that come with Consort
     #[arg(required = true, value_name = "ID", add = values::study_ids())]
     pub(crate) studies: Vec<String>,
-    /// Show the shape of the results in seconds, from fewer and shorter runs
+    /// Make fewer and shorter runs, for a preview
     #[arg(long)]
     pub(crate) quick: bool,
     /// Seed instead of each study's own
     #[arg(long, value_name = "N", value_parser = seed_parser())]
     pub(crate) seed: Option<u64>,
-    /// Folder for tables, figures and pages, created if absent; consort-studies if not given. Given a second time, FILE.csv, FILE.arrow or FILE.parquet for every number, one per row: case, policy, seed, program, measure, value, unit
-    #[arg(short, long, value_name = "DIR|FILE")]
+    #[arg(short, long, value_name = "PATH", help = format!("Write tables, figures and pages to the folder PATH, {FOLDER} if none is named, or every number to {TABLE}, {NUMBERS}; repeat it for both"))]
     pub(crate) out: Vec<PathBuf>,
     /// CSV file of published figures (study,row,value; column, unit and section if known) to compare with in place of the built-in ones
     #[arg(long, value_name = "FILE")]
@@ -55,7 +55,13 @@ const LIST: &str = "list";
 
 pub(crate) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
     if args.studies.iter().any(|id| id.eq_ignore_ascii_case(LIST)) {
-        return print_list(args);
+        if let Some(other) = { args.studies.iter() }.find(|id| !id.eq_ignore_ascii_case(LIST)) {
+            return Err(bad_input(format!(
+                "'{LIST}' stands alone, without '{other}'; leave out one of them"
+            )));
+        }
+        list::print_list(table_output(&args.out), args.format)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let known = consort_lab::registry().map_err(bad_input)?;
     let studies = select_studies(&known, &args.studies)?;
@@ -64,7 +70,7 @@ pub(crate) fn execute(args: &ReproduceArgs) -> Result<ExitCode> {
         None => reference::built_in(),
     };
     let reference = reference.map_err(bad_input)?;
-    let file = TableOutput::begin_from_out(&args.out)?;
+    let file = TableOutput::begin_from_out(&args.out, 0)?;
     let folder = own_output(&args.out).unwrap_or(Path::new(FOLDER));
     let store = StudyStore::open(folder).map_err(bad_input)?;
     let own = { studies.iter() }.filter(|study| known.find(&study.info().id).is_err());
@@ -155,35 +161,6 @@ impl StudyBatch {
         pages::write_index(self.store.folder(), &reports, compared.view()?.as_ref())?;
         Ok(())
     }
-}
-
-/// Times from this many seconds on are shown in minutes.
-const MINUTES_FROM_S: u32 = 120;
-
-const COLUMNS: &[OutputColumn<StudyInfo>] = &[
-    text("id", |s| s.id.clone()),
-    text("title", |s| s.title.clone()),
-    number("about", |s| match s.full_seconds_hint {
-        seconds if seconds < MINUTES_FROM_S => format!("{seconds} s"),
-        seconds => format!("{} min", seconds.div_ceil(60)),
-    }),
-    text("source", |s| format!("{}, {}", s.source, s.section)),
-];
-
-fn print_list(args: &ReproduceArgs) -> Result<ExitCode> {
-    if let Some(other) = args
-        .studies
-        .iter()
-        .find(|id| !id.eq_ignore_ascii_case(LIST))
-    {
-        return Err(bad_input(format!(
-            "'{LIST}' stands alone, without '{other}'; leave out one of them"
-        )));
-    }
-    let known = consort_lab::registry().map_err(bad_input)?;
-    let studies: Vec<StudyInfo> = known.list().cloned().collect();
-    output::print_list(table_output(&args.out), args.format, COLUMNS, &studies)?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// The requested studies, by id or by file, each once and in the order of the request.

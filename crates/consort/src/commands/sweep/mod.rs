@@ -3,7 +3,7 @@
 mod slurm;
 
 use crate::failure::{bad_input, say};
-use crate::options::{Jobs, ListOut};
+use crate::options::{Jobs, ListOut, NUMBERS, TABLE};
 use crate::output::file::write_list;
 use crate::output::{self, OutputColumn, OutputFormat, number};
 use crate::progress;
@@ -59,7 +59,7 @@ pub(crate) struct SweepFolder {
 
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// Description of the sweep; `consort schema sweep` prints its format
+    /// Description of the sweep; `consort list schemas sweep` prints its format
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) folder: SweepFolder,
@@ -89,9 +89,7 @@ pub(crate) struct SweepStatusArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// FILE.csv, FILE.arrow or FILE.parquet: a row for each number, with case, policy, seed,
-    /// program, measure, value, unit
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "PATH", help = format!("Write every number to {TABLE}, {NUMBERS}"))]
     pub(crate) out: PathBuf,
     #[command(flatten)]
     pub(crate) folder: SweepFolder,

@@ -30,8 +30,8 @@ pub(crate) struct SubmitArgs {
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     pub(crate) mem: String,
     /// Worker threads of a shard
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = count_parser::<u32>(1..=1024))]
-    pub(crate) cpus: u32,
+    #[arg(long, value_name = "N", alias = "cpus", default_value_t = 1, value_parser = count_parser::<u32>(1..=1024))]
+    pub(crate) jobs: u32,
     /// Tasks of one array job; at most the cluster's MaxArraySize - 1
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = count_parser::<u32>(1..=4_000_000))]
     pub(crate) array_size: u32,
@@ -110,7 +110,7 @@ fn text(args: &SubmitArgs, folder: &Path, list: &Path, tasks: usize) -> Result<S
     let mut option = |name: &str, value: &str| writeln!(text, "#SBATCH --{name}={value}");
     option("job-name", "consort-sweep")?;
     option("array", &format!("1-{tasks}"))?;
-    option("cpus-per-task", &args.cpus.to_string())?;
+    option("cpus-per-task", &args.jobs.to_string())?;
     option("mem", &args.mem)?;
     option("output", &quote_path(&log)?)?;
     option("open-mode", "append")?;
@@ -133,7 +133,7 @@ fn text(args: &SubmitArgs, folder: &Path, list: &Path, tasks: usize) -> Result<S
         quote_path(list)?
     )?;
     let (program, folder) = (quote_path(&std::env::current_exe()?)?, quote_path(folder)?);
-    let jobs = args.cpus;
+    let jobs = args.jobs;
     writeln!(
         text,
         "exec {program} sweep run \"$shard\" --jobs {jobs} --dir {folder}"

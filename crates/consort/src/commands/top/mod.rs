@@ -18,7 +18,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use view::{Panel, TopView};
+use view::{Panel, Prompt, TopView};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TopArgs {
@@ -26,8 +26,8 @@ pub(crate) struct TopArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
     /// Time between two updates
-    #[arg(long, value_name = "TIME", value_parser = parse_interval, default_value = "1s")]
-    pub(crate) every: Duration,
+    #[arg(short, long, value_name = "TIME", alias = "every", value_parser = parse_interval, default_value = "1s")]
+    pub(crate) interval: Duration,
     /// Print one view and exit, as when stdout is no terminal
     #[arg(long)]
     pub(crate) once: bool,
@@ -40,12 +40,12 @@ pub(crate) fn execute(args: &TopArgs) -> Result<ExitCode> {
         // One view as text: for pipes, and for scripts.
         let width = output::page::width().unwrap_or(100).clamp(40, 400) as u16;
         let chip_rows = view::chip_row_count(&status, width);
-        let rows = 12 + chip_rows + status.threads.len().min(200) as u16;
+        let rows = 13 + chip_rows + status.threads.len().min(200) as u16;
         output::print_text(&view::as_text(&status, width, rows))?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut terminal = ratatui::try_init().context("the terminal cannot be drawn on")?;
-    let result = TopSession::new(call, status, args.every).follow(&mut terminal);
+    let result = TopSession::new(call, status, args.interval).follow(&mut terminal);
     // Before an error is printed, so that it does not vanish with the drawn screen.
     ratatui::restore();
     result.map(|()| ExitCode::SUCCESS)
@@ -98,8 +98,8 @@ impl TopSession {
 
     /// Carries out a key's action; returns true if it ends the view.
     fn handle_key(&mut self, key: KeyEvent) -> Result<bool> {
-        if let Some(typed) = self.view.typing.take() {
-            self.edit_policy_name(typed, key.code)?;
+        if let Some(prompt) = self.view.typing.take() {
+            self.edit_prompt(prompt, key.code)?;
             return Ok(false);
         }
         let interrupted =
@@ -107,16 +107,22 @@ impl TopSession {
         match key.code {
             KeyCode::Char('q') => return Ok(true),
             _ if interrupted => return Ok(true),
-            KeyCode::Esc => self.view.panel = Panel::Threads,
+            KeyCode::Esc => {
+                self.view.panel = Panel::Threads;
+                self.view.set_filter(String::new());
+            }
             KeyCode::Char('?' | 'h') => self.view.panel = Panel::Help,
             KeyCode::Char(' ') => self.view.frozen = !self.view.frozen,
             KeyCode::Down | KeyCode::Char('j') => self.view.select(1),
             KeyCode::Up | KeyCode::Char('k') => self.view.select(-1),
             KeyCode::PageDown => self.view.select(10),
             KeyCode::PageUp => self.view.select(-10),
-            KeyCode::Char('p') => self.view.typing = Some(String::new()),
+            KeyCode::Char('s') => self.view.sort_by_next(),
+            KeyCode::Char('t') => self.view.toggle_programs(),
+            KeyCode::Char('/') => self.view.typing = Some(Prompt::Filter(String::new())),
+            KeyCode::Char('p') => self.view.typing = Some(Prompt::Policy(String::new())),
             KeyCode::Char('d') => {
-                if let Some(pid) = self.view.selected().map(|thread| thread.pid) {
+                if let Some((pid, _)) = self.view.selected_key() {
                     self.send_request(&DaemonRequest::Detach(AttachTargets {
                         pids: vec![pid],
                         ..AttachTargets::default()
@@ -129,23 +135,36 @@ impl TopSession {
         Ok(false)
     }
 
-    /// Edits the name of the policy that is being typed.
-    fn edit_policy_name(&mut self, mut typed: String, key: KeyCode) -> Result<()> {
+    /// Edits the line that is being typed; a filter takes effect with each letter.
+    fn edit_prompt(&mut self, mut prompt: Prompt, key: KeyCode) -> Result<()> {
+        let (Prompt::Policy(typed) | Prompt::Filter(typed)) = &mut prompt;
         match key {
-            KeyCode::Enter => return self.send_request(&DaemonRequest::Policy { policy: typed }),
-            KeyCode::Esc => return Ok(()),
+            KeyCode::Enter => {
+                return match prompt {
+                    Prompt::Policy(policy) => self.send_request(&DaemonRequest::Policy { policy }),
+                    Prompt::Filter(_) => Ok(()),
+                };
+            }
+            KeyCode::Esc => typed.clear(),
             KeyCode::Backspace => drop(typed.pop()),
             KeyCode::Char(letter) if typed.len() < 100 => typed.push(letter),
             _ => {}
         }
-        self.view.typing = Some(typed);
+        if let Prompt::Filter(filter) = &prompt {
+            self.view.set_filter(filter.clone());
+        }
+        if key != KeyCode::Esc {
+            self.view.typing = Some(prompt);
+        }
         Ok(())
     }
 
     fn explain(&mut self) -> Result<()> {
-        let Some(tid) = self.view.selected().map(|thread| thread.tid) else {
+        let Some((pid, tid)) = self.view.selected_key() else {
             return Ok(());
         };
+        // A process stands for all its busy threads.
+        let tid = tid.unwrap_or(pid);
         match self.call.send_request(&DaemonRequest::Explain { tid }) {
             Ok(reported) => {
                 let why: ThreadExplanation = serde_json::from_value(reported)?;

@@ -1,4 +1,4 @@
-//! The screen of `consort top`: the chip with one letter per PU, and the threads.
+//! The screen of `consort top`: the chip with a letter and a load per CPU, and the threads.
 
 use crate::commands::daemon::{CoreLine, DaemonStatus, ThreadLine};
 use crate::output::count;
@@ -9,7 +9,8 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table, TableState, Wrap};
 use ratatui::{Frame, Terminal};
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Panel {
@@ -18,24 +19,91 @@ pub(super) enum Panel {
     Why(String),
 }
 
+/// Order of the threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SortKey {
+    CpuShare,
+    Name,
+    Class,
+    Cpu,
+}
+
+impl SortKey {
+    const ALL: [(Self, &str); 4] = [
+        (Self::CpuShare, "CPU %"),
+        (Self::Name, "name"),
+        (Self::Class, "class"),
+        (Self::Cpu, "CPU"),
+    ];
+
+    fn compare(self, a: &ThreadLine, b: &ThreadLine) -> Ordering {
+        let order = match self {
+            Self::CpuShare => Ordering::Equal,
+            Self::Name => a.name.cmp(&b.name),
+            Self::Class => a.class.cmp(&b.class),
+            Self::Cpu => a.last_pu.cmp(&b.last_pu),
+        };
+        let busier = || b.cpu_share.total_cmp(&a.cpu_share);
+        order.then_with(busier).then(a.tid.cmp(&b.tid))
+    }
+}
+
+/// A line of the list: a thread, or the program above its threads.
+#[derive(Clone, Debug)]
+enum TopRow {
+    Program {
+        pid: u32,
+        name: String,
+        cpu_share: f64,
+        threads: usize,
+    },
+    Thread(ThreadLine),
+}
+
+impl TopRow {
+    /// The process that a request about the row names, and the thread, if it is one.
+    fn key(&self) -> (u32, Option<u32>) {
+        match self {
+            Self::Program { pid, .. } => (*pid, None),
+            Self::Thread(thread) => (thread.pid, Some(thread.tid)),
+        }
+    }
+}
+
+/// Line that is being typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Prompt {
+    /// Name of a policy to switch to.
+    Policy(String),
+    /// Part of the names of the threads and programs to show.
+    Filter(String),
+}
+
 pub(super) struct TopView {
     status: DaemonStatus,
+    rows: Vec<TopRow>,
     table: TableState,
     pub(super) panel: Panel,
     /// True while later turns are not shown.
     pub(super) frozen: bool,
-    /// The policy that is being typed.
-    pub(super) typing: Option<String>,
+    pub(super) typing: Option<Prompt>,
     pub(super) message: String,
+    /// Index into [`SortKey::ALL`].
+    sort: usize,
+    filter: String,
+    by_program: bool,
 }
 
 const HELP: &str = "\
 up, down, k, j   choose a thread
 enter            show why it is placed there
+s                sort by the next of CPU %, name, class, CPU
+/                show only threads and programs whose name contains a text
+t                group threads by program
 d                stop managing its program
 p                switch to another policy
 space            freeze and unfreeze the view
-esc              back to the threads
+esc              back to the threads, without a filter
 q                leave (the daemon continues)";
 
 /// Characters of a bar.
@@ -45,41 +113,96 @@ impl TopView {
     pub(super) fn new(status: DaemonStatus) -> Self {
         let mut view = Self {
             status,
+            rows: Vec::new(),
             table: TableState::default().with_selected(0),
             panel: Panel::Threads,
             frozen: false,
             typing: None,
             message: String::new(),
+            sort: 0,
+            filter: String::new(),
+            by_program: false,
         };
-        view.sort();
+        view.arrange();
         view
     }
 
-    /// Shows a new status; the chosen thread stays chosen.
+    /// Shows a new status; the chosen row stays chosen.
     pub(super) fn renew(&mut self, status: DaemonStatus) {
-        let chosen = self.selected().map(|thread| thread.tid);
         self.status = status;
-        self.sort();
-        let at = self
-            .status
-            .threads
-            .iter()
-            .position(|t| Some(t.tid) == chosen);
+        self.arrange();
+    }
+
+    pub(super) fn sort_by_next(&mut self) {
+        self.sort = (self.sort + 1) % SortKey::ALL.len();
+        self.message = format!("sorted by {}", SortKey::ALL[self.sort].1);
+        self.arrange();
+    }
+
+    pub(super) fn toggle_programs(&mut self) {
+        self.by_program = !self.by_program;
+        self.arrange();
+    }
+
+    pub(super) fn set_filter(&mut self, filter: String) {
+        self.filter = filter;
+        self.arrange();
+    }
+
+    /// Filters, sorts and groups the rows; the chosen one stays chosen.
+    fn arrange(&mut self) {
+        let chosen = self.selected().map(TopRow::key);
+        let names: BTreeMap<u32, &str> = { self.status.programs.iter() }
+            .map(|program| (program.pid, program.name.as_str()))
+            .collect();
+        let name_of = |program: u32| names.get(&program).copied().unwrap_or_default();
+        let wanted = self.filter.to_lowercase();
+        let has = |name: &str| name.to_lowercase().contains(&wanted);
+        let mut threads: Vec<ThreadLine> = { self.status.threads.iter() }
+            .filter(|thread| has(&thread.name) || has(name_of(thread.program)))
+            .cloned()
+            .collect();
+        let (key, _) = SortKey::ALL[self.sort];
+        threads.sort_by(|a, b| key.compare(a, b));
+        self.rows = if self.by_program {
+            let mut programs: BTreeMap<u32, (f64, Vec<ThreadLine>)> = BTreeMap::new();
+            for thread in threads {
+                let (sum, members) = programs.entry(thread.program).or_default();
+                *sum += thread.cpu_share;
+                members.push(thread);
+            }
+            let mut programs: Vec<_> = programs.into_iter().collect();
+            programs.sort_by(|(_, (a, _)), (_, (b, _))| b.total_cmp(a));
+            let rows = programs
+                .into_iter()
+                .flat_map(|(pid, (cpu_share, members))| {
+                    let head = TopRow::Program {
+                        pid,
+                        name: name_of(pid).to_owned(),
+                        cpu_share,
+                        threads: members.len(),
+                    };
+                    std::iter::once(head).chain(members.into_iter().map(TopRow::Thread))
+                });
+            rows.collect()
+        } else {
+            threads.into_iter().map(TopRow::Thread).collect()
+        };
+        let at = self.rows.iter().position(|row| Some(row.key()) == chosen);
         self.table.select(Some(at.unwrap_or(0)));
     }
 
-    /// Sorts the threads, the busiest first.
-    fn sort(&mut self) {
-        let threads = &mut self.status.threads;
-        threads.sort_by(|a, b| b.cpu_share.total_cmp(&a.cpu_share).then(a.tid.cmp(&b.tid)));
+    fn selected(&self) -> Option<&TopRow> {
+        self.rows.get(self.table.selected()?)
     }
 
-    pub(super) fn selected(&self) -> Option<&ThreadLine> {
-        self.status.threads.get(self.table.selected()?)
+    /// The process and, unless a program is chosen, the thread of the chosen row.
+    pub(super) fn selected_key(&self) -> Option<(u32, Option<u32>)> {
+        self.selected().map(TopRow::key)
     }
 
     pub(super) fn select(&mut self, by: isize) {
-        let last = self.status.threads.len().saturating_sub(1);
+        let last = self.rows.len().saturating_sub(1);
         let at = self.table.selected().unwrap_or(0);
         self.table
             .select(Some(at.saturating_add_signed(by).min(last)));
@@ -89,7 +212,8 @@ impl TopView {
         let all = frame.area();
         let chip = chip_lines(&self.status, all.width);
         // Threads keep half of the screen, however large the chip is.
-        let chip_rows = (chip.len() as u16 + 1).min(all.height / 2);
+        let legends = 1 + u16::from(cycle_legend(&self.status).is_some());
+        let chip_rows = (chip.len() as u16 + legends).min(all.height / 2);
         let parts = [
             Constraint::Length(3),
             Constraint::Length(chip_rows),
@@ -100,6 +224,9 @@ impl TopView {
         frame.render_widget(Paragraph::new(self.head()), head);
         let mut lines = vec![Line::from(LEGEND).dim()];
         lines.extend(chip);
+        if let Some(legend) = cycle_legend(&self.status) {
+            lines.push(legend);
+        }
         frame.render_widget(Paragraph::new(lines), middle);
         self.draw_threads(frame, below);
         let panel = match &self.panel {
@@ -125,7 +252,7 @@ impl TopView {
                 Span::from("consort ").bold(),
                 Span::from(format!("policy {} ", s.policy)).fg(Color::Cyan),
                 Span::from(format!("tier {}, quantum {:.0} ms, ", s.tier, s.quantum_ms)),
-                Span::from(format!("takes {own:.2} % of a PU")),
+                Span::from(format!("overhead {own:.2} % of a CPU")),
                 Span::from(if self.frozen { "  frozen" } else { "" }).bold(),
             ]),
             Line::from(format!(
@@ -147,18 +274,33 @@ impl TopView {
     }
 
     fn draw_threads(&mut self, frame: &mut Frame<'_>, area: Rect) {
-        let heads = ["thread", "name", "CPU %", "class", "PU", "cycles", "why"];
+        let heads = ["thread", "name", "CPU %", "class", "CPU", "cycles", "why"];
         let header = Row::new(heads).style(Style::new().bold());
-        let rows = self.status.threads.iter().map(|thread| {
-            Row::new([
+        let indent = if self.by_program { "  " } else { "" };
+        let rows = self.rows.iter().map(|row| match row {
+            TopRow::Program {
+                pid,
+                name,
+                cpu_share,
+                threads,
+            } => Row::new([
+                Cell::from(format!("{pid:>7}")),
+                Cell::from(escape_invisible(name).into_owned()),
+                Cell::from(format!("{:>5.0}", 100.0 * cpu_share)),
+                Cell::from(""),
+                Cell::from(""),
+                Cell::from(count(*threads, "thread")),
+            ])
+            .bold(),
+            TopRow::Thread(thread) => Row::new([
                 Cell::from(format!("{:>7}", thread.tid)),
-                Cell::from(escape_invisible(&thread.name).into_owned()),
+                Cell::from(format!("{indent}{}", escape_invisible(&thread.name))),
                 Cell::from(format!("{:>5.0}", 100.0 * thread.cpu_share)),
                 Cell::from(thread.class.clone()),
                 Cell::from(thread.last_pu.map_or(String::new(), |pu| pu.to_string())),
                 Cell::from(bar(thread)),
                 Cell::from(thread.chosen.clone()),
-            ])
+            ]),
         });
         let widths = [
             Constraint::Length(8),
@@ -177,9 +319,15 @@ impl TopView {
 
     fn foot(&self) -> Line<'static> {
         match &self.typing {
-            Some(typed) => Line::from(format!("policy: {typed}_")).bold(),
+            Some(Prompt::Policy(typed)) => Line::from(format!("policy: {typed}_")).bold(),
+            Some(Prompt::Filter(typed)) => Line::from(format!("filter: {typed}_")).bold(),
+            None if !self.filter.is_empty() => {
+                Line::from(format!("only '{}' (esc shows all)", self.filter))
+            }
             None if self.message.is_empty() => {
-                Line::from("? keys  enter why  p policy  d detach  q leave").dim()
+                let keys =
+                    "? keys  enter why  s sort  / filter  t programs  p policy  d detach  q leave";
+                Line::from(keys).dim()
             }
             None => Line::from(self.message.clone()),
         }
@@ -207,6 +355,19 @@ fn bar(thread: &ThreadLine) -> Line<'static> {
         spans.push(Span::from(text).fg(colours[number % colours.len()]));
     }
     Line::from(spans)
+}
+
+/// Legend of the bars: the letters of the components that occur.
+fn cycle_legend(status: &DaemonStatus) -> Option<Line<'static>> {
+    let names = status.threads.iter().flat_map(|thread| thread.stack.keys());
+    let names: BTreeSet<&str> = names.map(String::as_str).collect();
+    let parts = names
+        .into_iter()
+        .filter_map(|name| Some((name.chars().next()?, name)));
+    let parts: Vec<String> = parts
+        .map(|(letter, name)| format!("{letter} {name}"))
+        .collect();
+    (!parts.is_empty()).then(|| Line::from(format!("cycles: {}", parts.join("  "))).dim())
 }
 
 /// The view as plain text.
@@ -267,11 +428,18 @@ pub(super) fn chip_row_count(status: &DaemonStatus, width: u16) -> u16 {
 /// The chip as lines of a given width.
 fn chip_lines(status: &DaemonStatus, width: u16) -> Vec<Line<'static>> {
     let occupants = occupants(status);
+    // Of the managed threads; each counts for the CPU on which it was seen last.
+    let mut loads: BTreeMap<u32, f64> = BTreeMap::new();
+    for thread in &status.threads {
+        if let Some(pu) = thread.last_pu {
+            *loads.entry(pu).or_default() += thread.cpu_share;
+        }
+    }
     let mut packages: BTreeMap<u32, Vec<&CoreLine>> = BTreeMap::new();
     for core in &status.cores {
         packages.entry(core.package).or_default().push(core);
     }
-    // A core takes a letter per PU, and a blank.
+    // A core takes a letter per CPU, and a blank.
     let most = { status.cores.iter() }.map(|core| core.pus.len()).max();
     let core_width = most.unwrap_or(1) as u16 + 1;
     let per_line = usize::from(width.saturating_sub(LABEL) / core_width).max(1);
@@ -292,9 +460,23 @@ fn chip_lines(status: &DaemonStatus, width: u16) -> Vec<Line<'static>> {
                 spans.push(Span::from(" "));
             }
             all.push(Line::from(spans));
+            let mut spans = vec![Span::from(if number == 0 { "load " } else { "     " }).dim()];
+            for core in chunk {
+                let load = |pu: &u32| load_sign(loads.get(pu).copied().unwrap_or(0.0));
+                let text: String = core.pus.iter().map(load).collect();
+                spans.push(Span::from(format!("{text} ")));
+            }
+            all.push(Line::from(spans));
         }
     }
     all
+}
+
+/// A bar as high as the load of a CPU, 0 to 1.
+fn load_sign(load: f64) -> char {
+    let signs = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let eighths = (8.0 * load.clamp(0.0, 1.0)).ceil();
+    signs[eighths as usize]
 }
 
 #[cfg(test)]
@@ -350,14 +532,39 @@ mod tests {
     fn chosen_thread_stays_chosen() {
         let mut view = TopView::new(status(1, 4, 2, 6));
         view.select(2);
-        let chosen = view.selected().unwrap().tid;
+        let chosen = view.selected_key();
         let mut next = status(1, 4, 2, 6);
         next.threads[5].cpu_share = 2.0;
         view.renew(next);
-        assert_eq!(view.selected().unwrap().tid, chosen);
+        assert_eq!(view.selected_key(), chosen);
         view.select(100);
         assert_eq!(view.table.selected(), Some(5));
         view.renew(status(1, 4, 2, 0));
         assert!(view.selected().is_none());
+    }
+
+    /// Names and process ids in the order of the rows.
+    fn shown(view: &TopView) -> Vec<String> {
+        let text = |row: &TopRow| match row {
+            TopRow::Program { pid, threads, .. } => format!("{pid}: {threads}"),
+            TopRow::Thread(thread) => thread.name.clone(),
+        };
+        view.rows.iter().map(text).collect()
+    }
+
+    #[test]
+    fn threads_are_sorted_filtered_and_grouped() {
+        let mut next = status(1, 4, 2, 3);
+        next.threads[1].program = 200;
+        next.threads[1].cpu_share = 3.0;
+        let mut view = TopView::new(next);
+        assert_eq!(shown(&view), ["worker-1", "worker-0", "worker-2"]);
+        view.sort_by_next();
+        assert_eq!(shown(&view), ["worker-0", "worker-1", "worker-2"]);
+        view.toggle_programs();
+        let grouped = ["200: 1", "worker-1", "100: 2", "worker-0", "worker-2"];
+        assert_eq!(shown(&view), grouped);
+        view.set_filter("R-2".to_owned());
+        assert_eq!(shown(&view), ["100: 1", "worker-2"]);
     }
 }

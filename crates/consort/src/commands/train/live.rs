@@ -89,7 +89,7 @@ fn run_kernels(
     components: &[String],
 ) -> Result<LiveRuns> {
     let time = args
-        .seconds
+        .duration
         .unwrap_or(if args.quick { QUICK } else { FULL });
     let plan = KernelPlan::new(programs, pus, time);
     let meter = progress::start_meter("seconds of training");
@@ -106,7 +106,7 @@ fn run_kernels(
             plan.slice_ms
         ),
     };
-    Ok((runs?, work, "a longer time, --seconds, gives more"))
+    Ok((runs?, work, "a longer time, --duration, gives more"))
 }
 
 fn run_commands(
@@ -168,8 +168,8 @@ fn siblings(named: &[u32], host: &Host) -> Result<[PuId; 2]> {
                 .find_map(|core| core.pus.first_chunk());
             pair.copied().ok_or_else(|| {
                 bad_input(
-                    "this machine's cores have one PU each: there are no co-runners to train on; \
-                     --as-siblings A,B treats two PUs as if they shared a core",
+                    "this machine's cores have one CPU each: there are no co-runners to train on; \
+                     --as-siblings A,B treats two CPUs as if they shared a core",
                 )
             })
         }
@@ -177,22 +177,22 @@ fn siblings(named: &[u32], host: &Host) -> Result<[PuId; 2]> {
             let pair = [PuId(a), PuId(b)];
             match pair.into_iter().find(|&pu| !topology.pus().contains(pu)) {
                 Some(pu) => Err(bad_input(format!(
-                    "--as-siblings: PU {pu} cannot be used here; usable are {}",
+                    "--as-siblings: CPU {pu} cannot be used here; usable are {}",
                     topology.pus()
                 ))),
                 None => Ok(pair),
             }
         }
         _ => Err(bad_input(
-            "--as-siblings takes two different PUs, for example 0,1",
+            "--as-siblings takes two different CPUs, for example 0,1",
         )),
     }
 }
 
 fn source(args: &TrainArgs, [a, b]: [PuId; 2], work: &TrainingWork, tier: &str) -> String {
     let shared = match args.as_siblings.is_empty() {
-        true => format!("PUs {a} and {b} of one core"),
-        false => format!("PUs {a} and {b} treated as if they shared a core"),
+        true => format!("CPUs {a} and {b} of one core"),
+        false => format!("CPUs {a} and {b} treated as if they shared a core"),
     };
     format!(
         "consort train, live: {} in {} pairs on {shared}, {}, stacks {tier}",
@@ -211,7 +211,7 @@ fn notes(
     let missing = all - rows;
     let pretended = (!args.as_siblings.is_empty()).then(|| {
         format!(
-            "PUs {a} and {b} were treated as if they shared a core; the model holds for the units that \
+            "CPUs {a} and {b} were treated as if they shared a core; the model holds for the units that \
              they really share"
         )
     });

@@ -7,7 +7,7 @@ mod show;
 mod simulated;
 
 use crate::failure::bad_input;
-use crate::options::{Jobs, LIVE, count_parser, parse_simulated, seed_parser};
+use crate::options::{Jobs, LIVE, NUMBERS, TABLE, count_parser, parse_simulated, seed_parser};
 use crate::output::file::{OutFile, TableOutput, own_output};
 use crate::output::{self, OutputFormat};
 use crate::values;
@@ -33,11 +33,11 @@ pub(crate) struct TrainArgs {
     pub(crate) machine: String,
     /// Training programs, comma-separated: simulated ones (all of spec2006 if not given), or kernels on
     /// the live machine; quotes let a path contain a comma
-    #[arg(short, long, value_name = "PROGRAMS", add = values::program_list())]
+    #[arg(long, value_name = "PROGRAMS", short_alias = 'p', add = values::program_list())]
     programs: Vec<String>,
     /// Train on a command, run alone and next to every other one and to itself, on the live machine;
     /// once for each, for example --command 'xz -k big' --command 'gzip -kf big'
-    #[arg(short, long, value_name = "CMD", conflicts_with_all = ["programs", "rows", "seconds"], add = values::command())]
+    #[arg(short, long, value_name = "CMD", conflicts_with_all = ["programs", "rows", "duration"], add = values::command())]
     pub(crate) command: Vec<String>,
     /// Write the measured pairs to FILE.csv, which --rows reads
     #[arg(long, value_name = "FILE", conflicts_with = "rows")]
@@ -55,25 +55,24 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = count_parser::<u32>(2..=8))]
     pub(crate) ways: Vec<u32>,
     /// Time of each run; 10s simulated, 500ms live
-    #[arg(long, value_name = "TIME", value_parser = parse_simulated)]
-    pub(crate) seconds: Option<Duration>,
+    #[arg(long, value_name = "TIME", alias = "seconds", value_parser = parse_simulated)]
+    pub(crate) duration: Option<Duration>,
     /// Parts of the programs; each is held out once to test on
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count_parser::<u32>(2..=100))]
     pub(crate) folds: u32,
     /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
     pub(crate) seed: u64,
-    /// Write the model to FILE; or every number to FILE.csv, FILE.arrow or FILE.parquet, one per row: case, policy, seed, program, measure, value, unit; or both, each with its --out
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "PATH", help = format!("Write the model to PATH.toml, or every number to {TABLE}, {NUMBERS}; repeat it for both"))]
     pub(crate) out: Vec<PathBuf>,
-    /// Replace FILE if it exists
+    /// Replace files that exist
     #[arg(long)]
     pub(crate) force: bool,
-    /// Make fewer and shorter runs
+    /// Make fewer and shorter runs, for a preview
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Treat two PUs of the live machine as if they shared a core
-    #[arg(long, value_name = "PU,PU", value_delimiter = ',', num_args = 1)]
+    /// Treat two CPUs of the live machine as if they shared a core
+    #[arg(long, value_name = "CPU,CPU", value_delimiter = ',', num_args = 1)]
     pub(crate) as_siblings: Vec<u32>,
     #[command(flatten)]
     pub(crate) jobs: Jobs,
@@ -105,7 +104,7 @@ struct TrainingData {
 
 pub(crate) fn execute(args: &TrainArgs) -> Result<ExitCode> {
     // Before anything is run, so that a bad path wastes no time.
-    let table = TableOutput::begin_from_out(&args.out)?;
+    let table = TableOutput::begin_from_out(&args.out, 0)?;
     let file = own_output(&args.out).map(|path| OutFile::create("model", path, args.force));
     let file = file.transpose()?;
     let saved = { args.save_rows.as_deref() }

@@ -20,7 +20,7 @@ const MOST_SLOWDOWN: f64 = 1000.0;
 pub(super) fn train_on_rows(args: &TrainArgs, path: &Path) -> Result<TrainingData> {
     let refused = [
         (!args.programs.is_empty(), "--programs"),
-        (args.seconds.is_some(), "--seconds"),
+        (args.duration.is_some(), "--duration"),
         (!args.as_siblings.is_empty(), "--as-siblings"),
         (args.quick, "--quick"),
     ];

@@ -59,7 +59,7 @@ pub(super) fn train_simulated(args: &TrainArgs) -> Result<TrainingData> {
 fn training(args: &TrainArgs) -> Result<Training> {
     let chip = descriptions::chip(&args.machine)?;
     let (run, draws) = if args.quick { QUICK } else { FULL };
-    let run = args.seconds.unwrap_or(run);
+    let run = args.duration.unwrap_or(run);
     Ok(Training {
         ways: ways(args, &chip),
         programs: programs(&args.programs())?,

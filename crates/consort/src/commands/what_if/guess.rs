@@ -103,7 +103,7 @@ pub(super) fn find_stand_ins(
     if let Some(name) = unknown {
         let hint = consort_core::hint(name, sums.managed.keys().map(String::as_str));
         return Err(bad_input(format!(
-            "--profile {name}: no recorded thread has that name; {hint}"
+            "--program {name}: no recorded thread has that name; {hint}"
         )));
     }
     let candidates = candidates()?;

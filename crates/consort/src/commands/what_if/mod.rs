@@ -3,10 +3,10 @@
 mod guess;
 
 use super::compare;
-use crate::commands::compare::{LongTableFile, SetupArgs};
+use crate::commands::compare::SetupArgs;
 use crate::failure::bad_input;
-use crate::options::{Jobs, NumbersOut, count_parser, seed_parser};
-use crate::output::file::ReportFile;
+use crate::options::{Jobs, ResultOut, count_parser, seed_parser};
+use crate::output::file::ResultFiles;
 use crate::output::{self, OutputColumn, OutputFormat, count, number, text};
 use crate::values;
 use anyhow::Result;
@@ -17,7 +17,9 @@ use consort_data::recording::Recording;
 use consort_data::{
     Axis, Bar, BarChart, BarSeries, Figure, List, Plot, ReportColumn, ReportTable, figures_page,
 };
-use consort_experiment::{ContenderRow, MeanEstimate, PolicyComparison, RunUntil, compare_runs};
+use consort_experiment::{
+    ComparedRuns, ContenderRow, MeanEstimate, PolicyComparison, RunUntil, compare_runs, long,
+};
 use guess::{DroppedThreads, StandIn};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,27 +32,24 @@ pub(crate) struct WhatIfArgs {
     /// Recording, or the folder FILE.parts that a killed run leaves
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Machine to simulate: a name or a file; see `consort machine --list`
+    /// Machine to simulate: a name or a file; see `consort list machines`
     #[arg(short, long, value_name = "MACHINE", add = values::machines())]
     pub(crate) machine: String,
     /// Policies, comma-separated
-    #[arg(short, long, value_name = "POLICIES", required = true, add = values::policy_list())]
+    #[arg(short, long, value_name = "POLICIES", alias = "policy", required = true, add = values::policy_list())]
     pub(crate) policies: Vec<String>,
     /// A program file for the threads of this name, as `consort profile` writes it, instead of a
     /// guess
-    #[arg(long, value_name = "NAME=FILE")]
-    pub(crate) profile: Vec<String>,
+    #[arg(long, value_name = "NAME=FILE", alias = "profile")]
+    pub(crate) program: Vec<String>,
     /// Runs of each policy, with successive seeds
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = count_parser::<u32>(1..=10_000))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = count_parser::<u32>(1..=10_000))]
     pub(crate) runs: u32,
     /// Seed of all randomness
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed_parser())]
     pub(crate) seed: u64,
-    /// Write the result as a page for browsers to FILE as well
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report_html: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) numbers: NumbersOut,
+    pub(crate) files: ResultOut,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
@@ -86,9 +85,9 @@ struct WhatIf {
 }
 
 pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
-    let page_file = ReportFile::begin(args.report_html.as_deref())?;
+    let files = ResultFiles::begin(&args.files)?;
     let recording = Recording::open(&args.file).map_err(bad_input)?;
-    let (stands, dropped) = guess::find_stand_ins(&recording, &profiles(&args.profile)?)?;
+    let (stands, dropped) = guess::find_stand_ins(&recording, &program_files(&args.program)?)?;
     if stands.is_empty() {
         return Err(bad_input(format!(
             "recording {}: no managed thread had more than a twentieth of a CPU; record for longer, \
@@ -106,20 +105,27 @@ pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
     };
     let dropped_s: f64 = dropped.iter().map(|group| group.cpu_s).sum();
     let recorded_s = (cpu_s(true) + cpu_s(false) + dropped_s).max(1e-12);
-    let (comparison, nothing_to_decide) = simulate(args, &workload)?;
+    let (compared, nothing_to_decide) = simulate(args, &workload)?;
     let what_if = WhatIf {
         command: recording.info().command.clone(),
         guessed_share: cpu_s(true) / recorded_s,
         dropped_share: dropped_s / recorded_s,
         nothing_to_decide,
-        comparison,
+        comparison: compared.comparison,
         stands,
         dropped,
         workload,
     };
-    if let Some(file) = page_file {
+    if let Some(file) = files.page {
         file.write(&html(&what_if)?)?;
     }
+    if let Some(file) = files.document {
+        file.write_json(&what_if)?;
+    }
+    let case = long::case_name(&what_if.workload, &args.machine);
+    files
+        .table
+        .write(|| long::long_table(&case, &compared.runs))?;
     let results = &what_if.comparison.results;
     output::print(args.format, compare::COLUMNS, results, &what_if, || {
         format!(
@@ -135,7 +141,7 @@ pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
 }
 
 /// `NAME=FILE` of each.
-fn profiles(texts: &[String]) -> Result<BTreeMap<String, String>> {
+fn program_files(texts: &[String]) -> Result<BTreeMap<String, String>> {
     let pair = |text: &String| {
         // Names of threads and of files can contain `=`: the first split with a file counts.
         let splits = text
@@ -143,10 +149,10 @@ fn profiles(texts: &[String]) -> Result<BTreeMap<String, String>> {
             .map(|(at, _)| (&text[..at], &text[at + 1..]));
         let found = { splits.clone() }.find(|(_, file)| Path::new(file).is_file());
         let (name, file) = (found.or(splits.clone().next()))
-            .ok_or_else(|| bad_input(format!("--profile {text}: write NAME=FILE")))?;
+            .ok_or_else(|| bad_input(format!("--program {text}: write NAME=FILE")))?;
         if found.is_none() {
             return Err(bad_input(format!(
-                "--profile {text}: there is no file {file}"
+                "--program {text}: there is no file {file}"
             )));
         }
         // A workload takes a text with a slash for a path.
@@ -157,7 +163,7 @@ fn profiles(texts: &[String]) -> Result<BTreeMap<String, String>> {
 }
 
 /// The comparison, and the reason why the policies have hardly a choice.
-fn simulate(args: &WhatIfArgs, workload: &str) -> Result<(PolicyComparison, Option<String>)> {
+fn simulate(args: &WhatIfArgs, workload: &str) -> Result<(ComparedRuns, Option<String>)> {
     let setup = SetupArgs {
         machine: args.machine.clone(),
         workload: workload.to_owned(),
@@ -167,7 +173,7 @@ fn simulate(args: &WhatIfArgs, workload: &str) -> Result<(PolicyComparison, Opti
         until: RunUntil::EqualWork,
         seed: args.seed,
         format: args.format,
-        out: args.numbers.out.clone(),
+        out: None,
     };
     let experiment = compare::experiment(&setup)?;
     let entries = &experiment.workload.entries;
@@ -187,7 +193,6 @@ fn simulate(args: &WhatIfArgs, workload: &str) -> Result<(PolicyComparison, Opti
         )
     });
     let contenders = compare::contenders(&args.policies, &setup.os)?;
-    let file = LongTableFile::begin(&setup, workload)?;
     let baseline = contenders.iter().position(|c| c.name() == "linux");
     let baseline = baseline.unwrap_or(0);
     let compared = args
@@ -201,9 +206,7 @@ fn simulate(args: &WhatIfArgs, workload: &str) -> Result<(PolicyComparison, Opti
                 context,
             )
         });
-    let compared = compared.map_err(compare::refusal)?;
-    file.write(&compared.runs)?;
-    Ok((compared.comparison, nothing_to_decide))
+    Ok((compared.map_err(compare::refusal)?, nothing_to_decide))
 }
 
 const COLUMNS: &[OutputColumn<StandIn>] = &[

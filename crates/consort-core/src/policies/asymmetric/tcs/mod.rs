@@ -66,7 +66,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
         OptionInfo {
             name: "immediate",
             default: "true",
-            meaning: "decide by the long-term sum at once when a thread stalls or goes on, not at the quantum's end",
+            meaning: "decide by the long-term sum at once when a thread stalls or resumes, not at the quantum's end",
         },
         TURNS,
         LATENCY,
@@ -258,7 +258,7 @@ impl Tcs {
             why: match due {
                 DecisionCounter::ShortTerm => "its short-term criticality is the highest",
                 DecisionCounter::LongTerm => {
-                    "by its long-term criticality, as somebody has stalled or gone on"
+                    "by its long-term criticality, because a thread has stalled or resumed"
                 }
             },
         })
