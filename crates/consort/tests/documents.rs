@@ -175,12 +175,18 @@ fn glossary_has_one_paragraph_per_word() {
         .iter()
         .map(|entry| {
             let (word, explanation) = entry[2..].split_once("**: ").unwrap();
-            assert!(!explanation.trim().is_empty() && !explanation.contains("**"), "{word}");
+            assert!(
+                !explanation.trim().is_empty() && !explanation.contains("**"),
+                "{word}"
+            );
             word.to_lowercase()
         })
         .collect();
     assert!((60..=100).contains(&words.len()), "{}", words.len());
-    assert!(words.is_sorted() && words.windows(2).all(|w| w[0] != w[1]), "{words:?}");
+    assert!(
+        words.is_sorted() && words.windows(2).all(|w| w[0] != w[1]),
+        "{words:?}"
+    );
 }
 
 #[test]
