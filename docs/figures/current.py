@@ -55,17 +55,16 @@ def page(rows):
     parts = [HEAD]
     for group in dict.fromkeys(row["group"] for row in rows):
         lines = [f"\n## {group}\n"]
-        lines.append("| figure | value | spread | runs | machine | commit, date | name |")
-        lines.append("|---|---|---|---|---|---|---|")
+        lines.append("| name | figure | value (spread) | runs, machine | commit, date |")
+        lines.append("|---|---|---|---|---|")
         for row in (row for row in rows if row["group"] == group):
+            spread = f" ({row['spread']})" if row["spread"] else ""
             cells = [
-                row["figure"],
-                value(row),
-                row["spread"],
-                row["runs"],
-                row["machine"],
-                f"{row['commit']}, {row['date']}",
                 f"`{row['name']}`",
+                row["figure"],
+                value(row) + spread,
+                f"{row['runs']}, {row['machine']}",
+                f"{row['commit']}, {row['date']}",
             ]
             lines.append("| " + " | ".join(cells) + " |")
         parts.append("\n".join(lines) + "\n")

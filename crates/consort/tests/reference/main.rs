@@ -136,7 +136,7 @@ fn printed_documents_have_the_keys_of_their_parts() {
         if document.is_array() {
             document = document[0].take();
         }
-        let head = format!("\n## consort {part} --format json");
+        let head = format!("\n## `consort {part}`\n");
         let rest = page.split(&head).nth(1).unwrap();
         let described = rest.split("\n## ").next().unwrap();
         for key in document.as_object().unwrap().keys() {

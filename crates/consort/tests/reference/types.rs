@@ -6,34 +6,35 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// JSON documents: the command that prints each, and its type in the code.
-const DOCUMENTS: [(&str, &str); 26] = [
-    ("run --format json", "RunReport"),
-    ("trial --format json", "TrialReport"),
-    ("status --format json", "DaemonStatus"),
-    ("explain --format json", "ThreadExplanation"),
-    ("config check --format json", "ConsortConfig"),
-    ("machine --format json", "MachineReport"),
-    ("machine --machine NAME --format json", "DescribedReport"),
-    ("machine --list --format json, one of", "MachineRow"),
-    ("machine events --format json, one of", "EventCheckRow"),
-    ("machine probe --format json", "ProbeDocument"),
-    ("policies --format json, one of", "PolicyInfo"),
-    ("programs --format json, one of", "ProgramListRow"),
-    ("profile --format json", "ProfileDocument"),
-    ("simulate --format json", "SimulateDocument"),
-    ("simulate --reference --format json", "ReferenceDocument"),
-    ("compare --format json", "PolicyComparison"),
-    ("map --format json", "MappingDocument"),
-    ("replay --format json", "ReplayDocument"),
-    ("what-if --format json", "WhatIf"),
-    ("reproduce STUDY --format json", "StudyDocument"),
-    ("reproduce list --format json, one of", "StudyInfo"),
-    ("sweep status --format json", "SweepStatusDocument"),
-    ("validate --format json", "Validation"),
-    ("train --format json", "ModelDocument"),
-    ("bench --format json, one of", "BenchRow"),
-    ("bench --list --format json, one of", "BenchListing"),
+/// JSON documents: the command that prints each, its type in the code, and true if it is a list of
+/// these.
+const DOCUMENTS: [(&str, &str, bool); 26] = [
+    ("run", "RunReport", false),
+    ("trial", "TrialReport", false),
+    ("status", "DaemonStatus", false),
+    ("explain", "ThreadExplanation", false),
+    ("config check", "ConsortConfig", false),
+    ("machine", "MachineReport", false),
+    ("machine --machine NAME", "DescribedReport", false),
+    ("machine --list", "MachineRow", true),
+    ("machine --check", "EventCheckRow", true),
+    ("machine probe", "ProbeDocument", false),
+    ("policies", "PolicyInfo", true),
+    ("programs", "ProgramListRow", true),
+    ("profile", "ProfileDocument", false),
+    ("simulate", "SimulateDocument", false),
+    ("simulate --fidelity reference", "ReferenceDocument", false),
+    ("compare", "PolicyComparison", false),
+    ("map", "MappingDocument", false),
+    ("replay", "ReplayDocument", false),
+    ("what-if", "WhatIf", false),
+    ("reproduce STUDY", "StudyDocument", false),
+    ("reproduce list", "StudyInfo", true),
+    ("sweep status", "SweepStatusDocument", false),
+    ("validate", "Validation", false),
+    ("train", "ModelDocument", false),
+    ("bench", "BenchRow", true),
+    ("bench --list", "BenchListing", true),
 ];
 
 /// Types that write themselves, with what they write.
@@ -294,10 +295,11 @@ pub fn documents_page() -> String {
                     .adherence` prints one of them. Keys are added and never renamed. Types are described \
                     at the end of the page.\n"
         .to_owned();
-    for (command, name) in DOCUMENTS {
+    for (command, name, is_list) in DOCUMENTS {
         let found = describer.item(name, &anywhere());
         let body = describer.body(&found);
-        text += &format!("\n## consort {command}\n\n{body}");
+        let list = if is_list { "A list. Each item: " } else { "" };
+        text += &format!("\n## `consort {command}`\n\n{list}{body}");
     }
     text += "\n## Types\n";
     text += &describer.describe_waiting();
