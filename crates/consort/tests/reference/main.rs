@@ -20,10 +20,10 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Standard output of the program, independent of the terminal.
+/// Standard output of the program, as wide as a page of the book.
 fn consort(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
-    command.args(arguments).env_remove("COLUMNS");
+    command.args(arguments).env("COLUMNS", "84");
     let output = command.output().unwrap();
     assert!(
         output.status.success(),

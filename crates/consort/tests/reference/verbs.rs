@@ -32,7 +32,7 @@ fn verbs() -> Vec<Vec<String>> {
 
 pub fn page() -> String {
     let mut text = "# Verbs\n\nThe help of every verb, for anyone who looks for an option. For example, \
-                    `consort run --help` prints the part on `run`. `consort help` lists the verbs by task.\n\n\
+                    `consort run --help` prints the part on `run`. `consort help` lists all verbs.\n\n\
                     ```text\n"
         .to_owned();
     text += consort(&["--help"]).trim_end();
