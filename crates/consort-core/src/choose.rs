@@ -47,8 +47,8 @@ pub fn choose_policy(
     AutoPolicyChoice { name, why }
 }
 
-/// Advice for machines on which `holistic` can beat `spread` (docs/holistic.md). It is no automatic
-/// choice, because its trials of mappings must pay off first.
+/// Advice for machines on which `holistic` can beat `spread` (docs/concepts/policies/default.md). It
+/// is no automatic choice, because its trials of mappings must pay off first.
 const HOLISTIC: &str = "--policy holistic can be better for programs that share data or compete for \
                         a cache, and run for more than half a minute";
 

@@ -77,8 +77,10 @@ pub(crate) struct MetricsConfig {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CgroupName {
+    /// Path below the root of control groups, or a pattern with `*` and `**`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cgroup: Option<String>,
+    /// Unit of systemd that has the control group, instead of `cgroup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unit: Option<String>,
 }
@@ -87,8 +89,10 @@ pub(crate) struct CgroupName {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ManageEntry {
+    /// Path below the root of control groups, or a pattern with `*` and `**`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cgroup: Option<String>,
+    /// Unit of systemd that has the control group, instead of `cgroup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unit: Option<String>,
     /// Policy with options; the daemon's if it is missing.
@@ -103,7 +107,9 @@ pub(crate) struct ManageEntry {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RunConfig {
+    /// Policy with options; `auto` if it is missing.
     pub(crate) policy: Option<String>,
+    /// Quantum between decisions; the policy's own if it is missing.
     #[serde(
         default,
         deserialize_with = "interval",

@@ -183,7 +183,7 @@ impl Fingerprint {
     }
 }
 
-/// Host time per thread and quantum, s (docs/measurements/speed.md: 13 to 27 µs with 16 to 128
+/// Host time per thread and quantum, s (docs/figures.md: 13 to 27 µs with 16 to 128
 /// threads whose placement changes every quantum).
 const PER_THREAD_AND_QUANTUM_S: f64 = 20e-6;
 /// Time after which a thread has changed its rate even if no policy moves it, s.

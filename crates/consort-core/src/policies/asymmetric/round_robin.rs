@@ -8,9 +8,9 @@
 //! core on the large core, which is appended. Idle logical cores and those in kernel mode are
 //! passed over, and a large core in kernel mode is waited for. The algorithm's text has a queue,
 //! but the unit that the source draws has a counter: see the option `turns` and
-//! docs/decisions/0014-hardware-units.md. `hrrs` observes which logical cores run something and
-//! which are in kernel mode; 1 ms in hardware, 4 ms in software. It promises that no logical core
-//! keeps the large core for more than one quantum unless no other can run.
+//! docs/contributing/decisions/0014-hardware-units.md. `hrrs` observes which logical cores run
+//! something and which are in kernel mode; 1 ms in hardware, 4 ms in software. It promises that no
+//! logical core keeps the large core for more than one quantum unless no other can run.
 //!
 //! `kuths` gives the large core to the thread that has just come back from the kernel, because such
 //! a thread has often waited for others that will soon wait for it. A transition bit per logical

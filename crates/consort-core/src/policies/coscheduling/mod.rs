@@ -212,7 +212,7 @@ const FAIR_OPTIONS: &[OptionInfo] = &[
     OptionInfo {
         name: "secondary",
         default: "printed",
-        meaning: "secondary condition for taking a core: printed, reversed or off (see docs/coscheduling.md)",
+        meaning: "secondary condition for taking a core: printed, reversed or off (see docs/concepts/policies/coscheduling.md)",
     },
     OptionInfo {
         name: "phase",

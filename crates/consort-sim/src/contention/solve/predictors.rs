@@ -8,7 +8,7 @@
 //! Siblings in the same phase run the same branches with the same histories and train them for each
 //! other, as far as they share code. Siblings in unlike phases do not, nor do processes that run one
 //! binary: their data differs, and with it their histories, and no entry of one is of use to the
-//! other unless the branch does the same for both. docs/simulator.md has measurements of it.
+//! other unless the branch does the same for both. docs/concepts/contention.md has measurements of it.
 //!
 //! The engine accounts for what threads do to each other that use a predictor in turns: see
 //! `engine/relearn.rs`.
