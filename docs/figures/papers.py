@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of published figures next to ours into the pages of research/papers.
+"""Writes the tables of published figures next to ours into the pages of docs/research.
 
     papers.py DIR      take results from DIR, where `consort reproduce ID... --out DIR` put them
     papers.py          write the tables anew from published-ours.csv and the study files
@@ -22,7 +22,7 @@ ROOT = HERE.parent.parent
 STUDIES = ROOT / "crates/consort-lab/studies"
 PUBLISHED = ROOT / "crates/consort-lab/data/published.csv"
 OURS = HERE / "published-ours.csv"
-PAGES = HERE.parent / "research/papers"
+PAGES = HERE.parent / "research"
 COLUMNS = "study,row,column,published,unit,section,ours,half_width,runs,verdict".split(",")
 # A longer table is folded.
 LONG = 20
@@ -147,19 +147,19 @@ def figures(study, rows):
     return lines + ([""] + why if why else [])
 
 
-def overview(studies, rows):
-    """The table of all studies of a source."""
+def overview(studies, rows, root):
+    """The table of all studies of a source, with links from a page that `root` leads from to the top."""
     lines = ["| study | in the source | command | full run | figures |", "|---|---|---|---|---|"]
     for study in studies:
         name = study["id"]
         own = [row for row in rows if row["study"] == name]
-        link = f"[{study['title']}](../../../crates/consort-lab/studies/{name.lower()}.toml)"
+        link = f"[{study['title']}]({root}crates/consort-lab/studies/{name.lower()}.toml)"
         run = f"`consort reproduce {name}` | {study['full_seconds']} s"
         lines.append(f"| {link} | {study['section']} | {run} | {score(own)} |")
     return lines
 
 
-def fill(text, studies, rows):
+def fill(text, studies, rows, root):
     """The page's text with every table between its marks written anew."""
 
     def table(match):
@@ -170,7 +170,7 @@ def fill(text, studies, rows):
         else:
             of = [key for key in studies if re.fullmatch(rf"{name}\d+", key)]
             of.sort(key=lambda key: int(key[1:]))
-            body = overview([studies[key] for key in of], rows)
+            body = overview([studies[key] for key in of], rows, root)
         return "\n".join([f"<!-- {match[1]} {name} -->", "", *body, "", "<!-- end -->"])
 
     return re.sub(r"<!-- (table|studies) (\w+) -->\n.*?<!-- end -->", table, text, flags=re.DOTALL)
@@ -187,9 +187,10 @@ def main(arguments):
         print("published-ours.csv differs from published.csv; run docs/figures/papers.py")
     if not check:
         write_csv(rows)
-    for page in sorted(PAGES.glob("*.md")):
+    for page in sorted(PAGES.rglob("*.md")):
         old = page.read_text()
-        new = fill(old, studies, rows)
+        root = "../" * len(page.relative_to(ROOT).parent.parts)
+        new = fill(old, studies, rows, root)
         if old != new and check:
             print(f"{page.name}: tables differ from published-ours.csv; run docs/figures/papers.py")
             stale = True
