@@ -94,6 +94,7 @@ def printed(row):
     except ValueError:
         return row["ours"]
     half = float(row["half_width"] or 0)
+    value = 0.0 if abs(value) < 0.5e-4 else value
     if half == 0:
         return f"{value:,.{places(value, 3)}f}"
     digits = min(places(half, 2), places(value or half, 4))
@@ -103,6 +104,7 @@ def printed(row):
 
 def cell(text):
     text = re.sub(r"(?<=\d)\.\.(?=-?\d)", " to ", text)
+    text = re.sub(r"^\d{5,}$", lambda match: f"{int(match[0]):,}", text)
     return text.replace("|", "\\|")
 
 
