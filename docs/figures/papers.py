@@ -149,19 +149,18 @@ def figures(study, rows):
     return lines + ([""] + why if why else [])
 
 
-def overview(studies, rows, root):
-    """The table of all studies of a source, with links from a page that `root` leads from to the top."""
+def overview(studies, rows):
+    """The table of all studies of a source."""
     lines = ["| study | in the source | command | full run | figures |", "|---|---|---|---|---|"]
     for study in studies:
         name = study["id"]
         own = [row for row in rows if row["study"] == name]
-        link = f"[{study['title']}]({root}crates/consort-lab/studies/{name.lower()}.toml)"
         run = f"`consort reproduce {name}` | {study['full_seconds']} s"
-        lines.append(f"| {link} | {study['section']} | {run} | {score(own)} |")
+        lines.append(f"| {study['title']} | {study['section']} | {run} | {score(own)} |")
     return lines
 
 
-def fill(text, studies, rows, root):
+def fill(text, studies, rows):
     """The page's text with every table between its marks written anew."""
 
     def table(match):
@@ -172,7 +171,7 @@ def fill(text, studies, rows, root):
         else:
             of = [key for key in studies if re.fullmatch(rf"{name}\d+", key)]
             of.sort(key=lambda key: int(key[1:]))
-            body = overview([studies[key] for key in of], rows, root)
+            body = overview([studies[key] for key in of], rows)
         return "\n".join([f"<!-- {match[1]} {name} -->", "", *body, "", "<!-- end -->"])
 
     return re.sub(r"<!-- (table|studies) (\w+) -->\n.*?<!-- end -->", table, text, flags=re.DOTALL)
@@ -191,8 +190,7 @@ def main(arguments):
         write_csv(rows)
     for page in sorted(PAGES.rglob("*.md")):
         old = page.read_text()
-        root = "../" * len(page.relative_to(ROOT).parent.parts)
-        new = fill(old, studies, rows, root)
+        new = fill(old, studies, rows)
         if old != new and check:
             print(f"{page.name}: tables differ from published-ours.csv; run docs/figures/papers.py")
             stale = True
