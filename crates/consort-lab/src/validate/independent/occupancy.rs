@@ -227,9 +227,10 @@ mod tests {
             let Some((_, printed)) = published.split_once(&name) else {
                 continue;
             };
-            if let (Ok(ours), Ok(per_cycle)) =
-                (row[5].parse::<f64>(), printed.split(',').next().unwrap().parse::<f64>())
-            {
+            if let (Ok(ours), Ok(per_cycle)) = (
+                row[5].parse::<f64>(),
+                printed.split(',').next().unwrap().parse::<f64>(),
+            ) {
                 assert!((ours - 100.0 * per_cycle).abs() < 1e-9, "{row:?}");
                 compared += 1;
             }
