@@ -64,7 +64,7 @@ def with_results(folder):
         if path and path.exists():
             found = [result for result in read_csv(path) if result["published"] == name]
             row.update(column="", ours="", half_width="", runs="", verdict="no figure of ours")
-            for result in found:
+            for result in filter(lambda result: result["ours"], found):
                 row["column"] = f"{result['table']}.{result['column']}"
                 row["ours"] = short(result["ours"])
                 row["half_width"] = short(result.get("ours_ci95", ""))
