@@ -14,7 +14,7 @@ use crate::{PuId, PuSet, Signal, SignalOffers, Tier, Topology};
 pub(crate) const INFO: PolicyInfo = PolicyInfo {
     name: "packed",
     family: "example",
-    source: "none: docs/extending.md",
+    source: "none: docs/research/own.md",
     needs: &[Signal::CpuTime],
     uses: ALL_USUAL,
     tier_min: Tier::Proc,

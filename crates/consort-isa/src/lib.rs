@@ -55,7 +55,7 @@
 //! - A refilled front end shows up all over the code behind a mispredicted branch, not only at its
 //!   target, and a load that was compared before the branch may stand at a target.
 //!
-//! docs/measurements/classification.md has the errors of the estimates, by processor;
+//! docs/research/validation.md has the errors of the estimates, by processor;
 //! `tests/measured_samples.rs` has some measured samples without registers.
 
 #[cfg(feature = "a64")]

@@ -3,7 +3,7 @@
 //! Purpose: machines, programs, policies and studies of Consort for Python. Nothing is computed
 //! here: arguments are read, the lab runs with the interpreter lock released ([`run`]), and results
 //! become tables that data frames read through the Arrow C stream interface ([`table`]). Usage:
-//! docs/python.md. Pitfall: a policy written in Python takes the interpreter lock for each decision,
+//! docs/research/python.md. Pitfall: a policy written in Python takes the interpreter lock for each decision,
 //! so runs under it do not gain from more workers.
 
 mod compare;

@@ -119,7 +119,7 @@ def test_needs_are_checked_before_anything_runs() -> None:
 
 
 def test_cost_of_the_boundary() -> None:
-    """States what a decision costs through Python, beside the same in Rust (docs/python.md)."""
+    """States what a decision costs through Python, beside the same in Rust (docs/research/python.md)."""
     workload = "mix:spec2006/20?seed=7"
 
     def micros(policy: str | type[consort.Policy]) -> float:

@@ -9,7 +9,7 @@ use std::process::Command;
 
 /// Of each kind some, most of them not ours; the whole catalogue takes too long
 /// for every change (`tests/truth/check.py` does it). Without `demo-stream`, of
-/// which callgrind does not know the time (`docs/measurements/classification.md`).
+/// which callgrind does not know the time (`docs/research/validation.md`).
 const PROGRAMS: &[&str] = &[
     "demo-fp",
     "demo-vector",

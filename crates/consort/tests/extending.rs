@@ -1,16 +1,14 @@
-//! docs/extending.md does what it says: its files are valid, its commands run, its policy
-//! compiles and decides.
+//! Promise: the policy of docs/research/own.md compiles and decides, on the page's own chip. `book.rs`
+//! runs the page's commands.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a test may fail loudly")]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod common;
 #[path = "extending/page.rs"]
 mod page;
 // The page shows this file as one of `consort-core`, so it finds here what it finds there.
 #[path = "../../../docs/examples/packed.rs"]
 mod packed;
 
-use common::{folder, stderr};
 use consort_core::policy::{PolicyOptions, PolicyResult};
 use consort_core::{
     Backoff, ControlLoop, ControlTurn, Placement, PuId, PuSet, Signal, SignalOffers, Tier, Topology,
@@ -23,12 +21,10 @@ use consort_sim::engine::{RunMode, SimulatedProgram, SimulationSettings};
 use consort_sim::pmu::{PmuRequest, SimulatedPmu};
 use consort_sim::{machine, program};
 use page::Block;
-use std::path::Path;
-use std::process::{Command, Output};
 use std::sync::Arc;
 
 fn page() -> Vec<Block> {
-    page::blocks("extending.md")
+    page::blocks("research/own.md")
 }
 
 /// The text of the page's file of that name.
@@ -38,69 +34,6 @@ fn file(name: &str) -> String {
     let found = named.next().unwrap();
     assert!(named.next().is_none(), "{name} is there twice");
     found.text
-}
-
-/// Runs a line as a reader would, with the binary under test first in the path.
-fn shell(line: &str, home: &Path) -> Output {
-    let binary = Path::new(env!("CARGO_BIN_EXE_consort")).parent().unwrap();
-    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
-    let mut command = Command::new("sh");
-    command.args(["-e", "-c", line]).current_dir(home);
-    command.env("PATH", path).env("HOME", home);
-    command.env_remove("XDG_CONFIG_HOME");
-    command.output().unwrap()
-}
-
-fn check_runs(lines: &str, home: &Path) {
-    let output = shell(lines, home);
-    assert!(output.status.success(), "{lines}: {}", stderr(&output));
-    assert!(output.stderr.is_empty(), "{lines}: {}", stderr(&output));
-}
-
-fn check_session(text: &str, home: &Path) {
-    for (command, expect) in page::session(text) {
-        let output = shell(&command, home);
-        let reported = [output.stdout, output.stderr].concat();
-        assert_eq!(String::from_utf8(reported).unwrap(), expect, "{command}");
-    }
-}
-
-#[test]
-fn files_are_written_and_commands_run_in_the_order_of_the_page() {
-    let home = folder();
-    let (mut files, mut commands) = (0, 0);
-    for block in page() {
-        match (block.language.as_str(), &block.title) {
-            ("toml", Some(name)) => {
-                std::fs::write(home.path().join(name), &block.text).unwrap();
-                files += 1;
-            }
-            ("sh", None) => {
-                check_runs(&block.text, home.path());
-                commands += block.text.lines().count();
-            }
-            ("console", None) => check_session(&block.text, home.path()),
-            ("rust", Some(_)) => {}
-            (other, _) => panic!("nothing tests a block of {other}"),
-        }
-    }
-    assert!(files >= 3 && commands >= 8, "{files} {commands}");
-}
-
-#[test]
-fn the_page_s_chip_is_drawn_with_all_that_it_has() {
-    let home = folder();
-    std::fs::write(home.path().join("my-chip.toml"), file("my-chip.toml")).unwrap();
-    let drawn = shell("consort machine --machine ./my-chip.toml", home.path());
-    let drawn = String::from_utf8(drawn.stdout).unwrap();
-    for part in [
-        "my-chip: ",
-        "2 cores, 4 PUs",
-        "LLC 0, 4 MiB",
-        "2 x L2 512 KiB",
-    ] {
-        assert!(drawn.contains(part), "'{part}' is missing in:\n{drawn}");
-    }
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn the_page_names_disagreements_in_sentences_and_still_succeeds() {
     let output = run(consort().args(["validate", "--quick", "--group", "consistency"]));
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let page = String::from_utf8(output.stdout).unwrap();
-    // Without prefetchers streams run a third too fast (docs/profiles.md); that stays listed.
+    // Without prefetchers streams run a third too fast (docs/research/profiles-of-programs.md); that stays listed.
     assert!(page.contains("Disagreements ("), "{page}");
     assert!(
         page.contains("- consistency/cpi-mean/off: CPI of 29 programs"),

@@ -1,6 +1,6 @@
 //! The programs that come with Consort, embedded in the binary.
 //!
-//! `find("hmmer")` gives one; `docs/profiles.md` says how their numbers came
+//! `find("hmmer")` gives one; `docs/research/profiles-of-programs.md` says how their numbers came
 //! about. A new file in `programs/` needs a line in the list below.
 
 use super::spec::ProgramSpec;

@@ -1,7 +1,7 @@
 //! Study files: what an experiment is about, what it runs, and what it shows.
 //!
 //! A study is a TOML file. [`StudyFile::parse`] reads and checks one; whatever is wrong is one
-//! line that names file, line and key. docs/extending.md shows a whole study.
+//! line that names file, line and key. docs/research/own.md shows a whole study.
 
 use crate::frame::{CellView, IntervalBasis};
 use crate::simulate::ExperimentSpec;

@@ -65,7 +65,7 @@ pub enum CheckErrorKind {
     Distance,
 }
 
-/// Errors that still count as agreement. They are fixed per kind of figure; docs/validation.md
+/// Errors that still count as agreement. They are fixed per kind of figure; docs/research/validation.md
 /// names those that were set with a result in view.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Tolerance {

@@ -41,7 +41,7 @@ const MIX: CheckTemplate<'static> = CheckTemplate {
     tolerance: Tolerance::absolute(0.1),
 };
 
-/// LLC and L2 together in the measurement with the smallest cache, KiB (docs/profiles.md).
+/// LLC and L2 together in the measurement with the smallest cache, KiB (docs/research/profiles-of-programs.md).
 const SMALL_LLC_KIB: f64 = 4608.0;
 
 pub(super) fn run(inputs: &GroupInputs<'_>) -> GroupResult {
@@ -88,7 +88,7 @@ pub(super) fn run(inputs: &GroupInputs<'_>) -> GroupResult {
         checks,
         notes: vec![
             "CPI, misses, instruction mixes and numbers of threads went into the program files \
-             (docs/profiles.md); agreement shows that nothing was lost on the way."
+             (docs/research/profiles-of-programs.md); agreement shows that nothing was lost on the way."
                 .to_owned(),
         ],
         ..GroupOutput::default()

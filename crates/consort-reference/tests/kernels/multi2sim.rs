@@ -166,7 +166,9 @@ fn real_chase_leaves_others_room() {
 }
 
 /// Rows further off than a tenth, both with a chain of loads in shared queues: `rand8M` next to it has
-/// 2.1 there, `fp` 1.7. docs/validation.md says what of the simulator's source bears on them, and what was tried.
+/// 2.1 there, `fp` 1.7. In Multi2Sim's source (4.2, `src/arch/x86/timing`) a load leaves the load/store
+/// queue when it is issued, here when it commits: next to a chain that fills the queue, an independent
+/// load has its entry for a cycle or two there, for all of its miss here. Its register files are private.
 const KNOWN: [(BufferSharing, [&str; 2]); 2] = [
     (BufferSharing::Shared, ["chase64K", "rand8M"]),
     (BufferSharing::Shared, ["chase64K", "fp"]),

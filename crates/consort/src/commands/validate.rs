@@ -74,7 +74,7 @@ const SUMMARY: &[OutputColumn<CheckGroupSummary>] = &[
 
 /// Closing text: the meaning of a disagreement for the exit code, and the place to read more.
 const AFTERWORD: &str = "\nA disagreement is a finding, not a failure; only a law of the group \
-conservation that does not hold\nmakes the exit code 1. docs/validation.md explains the known \
+conservation that does not hold\nmakes the exit code 1. docs/research/validation.md explains the known \
 disagreements.\n";
 
 pub(crate) fn execute(args: &ValidateArgs) -> Result<ExitCode> {

@@ -241,7 +241,7 @@ fn write_notes(output: &mut OutputBuilder<'_>, ranks: &[ProgramRanks]) {
             differs.then(|| format!("{} ({own:.2}, {published:.2})", p.published.name))
         },
         "Misses in the profiles follow from the bandwidth that another work measured, accesses \
-         from misses and this rate within bounds (docs/profiles.md); where not both can hold, the \
+         from misses and this rate within bounds (docs/research/profiles-of-programs.md); where not both can hold, the \
          bandwidth was kept.",
     );
     list(

@@ -217,6 +217,28 @@ mod tests {
     }
 
     #[test]
+    fn misses_of_power7_are_per_100_cycles() {
+        let rows = include_str!("../../../data/unit-occupancy.csv").lines();
+        let published = include_str!("../../../data/published.csv");
+        let cells = rows.map(|row| row.split(',').collect::<Vec<_>>());
+        let mut compared = 0;
+        for row in cells.filter(|row| row.len() == 6 && !row[5].is_empty()) {
+            let name = format!("W2,power7 L2 misses {},", row[1]);
+            let Some((_, printed)) = published.split_once(&name) else {
+                continue;
+            };
+            if let (Ok(ours), Ok(per_cycle)) = (
+                row[5].parse::<f64>(),
+                printed.split(',').next().unwrap().parse::<f64>(),
+            ) {
+                assert!((ours - 100.0 * per_cycle).abs() < 1e-9, "{row:?}");
+                compared += 1;
+            }
+        }
+        assert_eq!(compared, 12);
+    }
+
+    #[test]
     fn program_files_do_not_use_these_measurements() {
         for name in presets::names() {
             let program = presets::find(name).unwrap();

@@ -113,7 +113,7 @@ fn migration_checks(inputs: &GroupInputs<'_>) -> CheckResult {
 const PARSEC_FILE: &str = "parsec-e5320.csv";
 const XEON: &str = "xeon-e5320";
 /// Programs that the memory path holds back; their serial share is no published figure, so that
-/// their scaling is the simulation's own (docs/profiles.md).
+/// their scaling is the simulation's own (docs/research/profiles-of-programs.md).
 pub(in crate::validate) const BY_MEMORY: [&str; 3] = ["canneal", "facesim", "streamcluster"];
 /// One thread more or less has nearly the same energy-delay product near its minimum.
 const BEST: CheckTemplate<'static> = CheckTemplate {
@@ -249,7 +249,7 @@ fn run_parsec(
 /// than one call in two milliseconds is none.
 const CALLS: CheckTemplate<'static> = CheckTemplate {
     group: NAME,
-    source: "Splash-3, measured: docs/measurements/splash.md",
+    source: "Splash-3, measured: docs/research/profiles-of-programs.md",
     unit: "calls per ms",
     tolerance: Tolerance::relative_above(0.5, 0.5),
 };
@@ -278,7 +278,7 @@ struct SplashCallsRow {
 /// Rate of calls of the kernel by which threads wait for and wake each other, and the share of
 /// time that passes there.
 ///
-/// The programs of Splash-3 were measured natively on two PUs (docs/measurements/splash.md). How
+/// The programs of Splash-3 were measured natively on two PUs (docs/research/profiles-of-programs.md). How
 /// often they meet at barriers and take locks went into the program files, from other runs; how
 /// often that makes them call the kernel, and the time they spend there, did not.
 fn synchronisation_checks(inputs: &GroupInputs<'_>) -> CheckResult {
