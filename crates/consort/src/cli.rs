@@ -122,7 +122,7 @@ pub(crate) enum Verb {
     Detach(DetachArgs),
     /// Manage control groups and attached processes until stopped
     #[command(after_help = "Example: consort daemon --policy auto\n\
-                            Its configuration, requests and limits: docs/daemon.md")]
+                            Its configuration, requests and limits: docs/use/daemon.md")]
     Daemon(DaemonArgs),
     /// Show what a daemon manages and where threads are placed
     #[command(after_help = "Example: consort status --format json")]
