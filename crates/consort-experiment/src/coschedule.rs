@@ -67,7 +67,7 @@ pub(super) fn search_slots(
     context: &ExperimentContext<'_>,
 ) -> Result<Vec<CoscheduleSlot>, ExperimentError> {
     let suite = Suite::new(chip, workload);
-    let found = best_rounds(&suite, &[goal], QUANTUM, context)?;
+    let found = best_rounds(&suite, &[goal], &[], QUANTUM, context)?;
     let slots = found.into_iter().map(|best| best.round.slots);
     Ok(slots.flatten().collect())
 }
@@ -86,7 +86,7 @@ mod tests {
         let error = |text| Contender::new(text, "linux").err().unwrap().to_string();
         let text = error("oracle-coschedule:objective=speed");
         assert!(
-            text.ends_with("expected energy-delay or throughput"),
+            text.ends_with("expected energy-delay, throughput or speedup"),
             "{text}"
         );
         assert!(error("oracle-coschedule:members=none").ends_with("expected gaining or all"));

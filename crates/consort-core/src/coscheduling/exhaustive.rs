@@ -65,8 +65,8 @@ pub struct ScheduleRound {
 #[derive(Clone, Debug)]
 pub struct ExhaustiveSlots {
     objective: RoundObjective,
-    /// True if slots that make a program worse off than in the gang are left out.
-    sparing: bool,
+    /// By what slots that make a program worse off than in the gang are left out, if they are.
+    sparing: Option<RoundObjective>,
     gang: Vec<(ProgramId, ProgramMeasure)>,
     /// Splits of the cores by number of programs, each list sorted.
     splits: Vec<Vec<Vec<u32>>>,
@@ -102,17 +102,18 @@ impl ExhaustiveSlots {
         let costs = (0..1_usize << programs).map(|set| vec![f64::INFINITY; count(set)]);
         Ok(Self {
             objective,
-            sparing: false,
+            sparing: None,
             gang: gang.to_vec(),
             costs: costs.collect(),
             splits,
         })
     }
 
-    /// Leaves out slots that make a program worse off than in the gang, by the objective.
+    /// Leaves out slots that make a program worse off than in the gang by an objective, which need
+    /// not be that of the search.
     #[must_use]
-    pub fn exclude_harmful_slots(mut self) -> Self {
-        self.sparing = true;
+    pub fn exclude_harmful_slots(mut self, by: RoundObjective) -> Self {
+        self.sparing = Some(by);
         self
     }
 
@@ -130,16 +131,20 @@ impl ExhaustiveSlots {
         let Some((set, split)) = self.place(&trial.slot) else {
             return;
         };
-        let members = self.gang.iter().filter_map(|(program, gang)| {
-            let measure = trial.measure(*program)?;
-            Some(self.objective.cost(measure, trial.slot.quanta(), gang))
-        });
-        let costs: Vec<f64> = members.collect();
-        let barred = self.sparing && !costs.iter().all(|&cost| self.objective.is_no_worse(cost));
+        let costs = |objective: RoundObjective| {
+            let members = self.gang.iter().filter_map(move |(program, gang)| {
+                let measure = trial.measure(*program)?;
+                Some(objective.cost(measure, trial.slot.quanta(), gang))
+            });
+            members.collect::<Vec<f64>>()
+        };
+        let barred = self
+            .sparing
+            .is_some_and(|by| !costs(by).iter().all(|&cost| by.is_no_worse(cost)));
         self.costs[set][split] = if barred {
             f64::INFINITY
         } else {
-            costs.iter().sum()
+            costs(self.objective).iter().sum()
         };
     }
 
@@ -271,7 +276,7 @@ mod tests {
         let slack = 1e-9 * b.abs();
         match objective {
             RoundObjective::EnergyDelay => a <= b + slack,
-            RoundObjective::Throughput => a >= b - slack,
+            RoundObjective::Throughput | RoundObjective::Speedup => a >= b - slack,
         }
     }
 
@@ -308,6 +313,7 @@ mod tests {
         prop::sample::select(vec![
             RoundObjective::EnergyDelay,
             RoundObjective::Throughput,
+            RoundObjective::Speedup,
         ])
     }
 
@@ -421,7 +427,10 @@ mod tests {
             search.best().unwrap()
         };
         let new = || ExhaustiveSlots::new(8, &foes.rising(), RoundObjective::Throughput).unwrap();
-        let (any, spared) = (best(new()), best(new().exclude_harmful_slots()));
+        let (any, spared) = (
+            best(new()),
+            best(new().exclude_harmful_slots(RoundObjective::Throughput)),
+        );
         assert_eq!((any.slots.len(), any.value), (1, 1.375));
         assert_eq!((spared.slots.len(), spared.value), (2, 1.0));
     }

@@ -15,17 +15,21 @@ pub enum RoundObjective {
     /// Mean of throughput over a round relative to the gang. Its sum over programs is system
     /// throughput with the gang in the role of running alone. Higher is better.
     Throughput,
+    /// Geometric mean of the same, which is that of the programs' local speedups: fairness times the
+    /// gain of thread throughput. Higher is better.
+    Speedup,
 }
 
 impl RoundObjective {
     /// Names of the objectives, for error texts.
-    pub const NAMES: &'static str = "energy-delay or throughput";
+    pub const NAMES: &'static str = "energy-delay, throughput or speedup";
 
     /// Finds an objective by name.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "energy-delay" => Some(Self::EnergyDelay),
             "throughput" => Some(Self::Throughput),
+            "speedup" => Some(Self::Speedup),
             _ => None,
         }
     }
@@ -37,10 +41,8 @@ impl RoundObjective {
             Self::EnergyDelay => {
                 relative_amount(measure.energy_delay(quanta), gang.energy_delay(1))
             }
-            Self::Throughput => {
-                let ours = measure.throughput() * f64::from(quanta.max(1));
-                -relative_amount(ours, gang.throughput())
-            }
+            Self::Throughput => -relative_throughput(measure, quanta, gang),
+            Self::Speedup => -libm::log(relative_throughput(measure, quanta, gang)),
         }
     }
 
@@ -49,6 +51,7 @@ impl RoundObjective {
         match self {
             Self::EnergyDelay => cost <= 1.0,
             Self::Throughput => cost <= -1.0,
+            Self::Speedup => cost <= 0.0,
         }
     }
 
@@ -57,6 +60,7 @@ impl RoundObjective {
         match self {
             Self::EnergyDelay => cost,
             Self::Throughput => -cost,
+            Self::Speedup => libm::exp(-cost),
         }
     }
 
@@ -77,6 +81,12 @@ impl RoundObjective {
         }
         self.value(costs.iter().sum::<f64>() / costs.len().max(1) as f64)
     }
+}
+
+/// Throughput over a round relative to the gang's.
+fn relative_throughput(measure: &ProgramMeasure, quanta: u32, gang: &ProgramMeasure) -> f64 {
+    let ours = measure.throughput() * f64::from(quanta.max(1));
+    relative_amount(ours, gang.throughput())
 }
 
 /// Ratio of two amounts; 1 if they are equal, so that a program that does nothing in both is as
@@ -120,7 +130,10 @@ mod tests {
     fn two_quanta_make_up_for_half_the_speed() {
         let (trial, gang) = pair();
         // 1 and 2 times the work in a round.
-        assert_eq!(RoundObjective::Throughput.round_value(&[trial], &gang), 1.5);
+        let trials = [trial];
+        assert_eq!(RoundObjective::Throughput.round_value(&trials, &gang), 1.5);
+        let speedup = RoundObjective::Speedup.round_value(&trials, &gang);
+        assert!((speedup - core::f64::consts::SQRT_2).abs() < 1e-12);
     }
 
     #[test]

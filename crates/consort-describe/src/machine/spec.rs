@@ -448,6 +448,10 @@ pub struct InterconnectSpec {
     pub kind: InterconnectKind,
     /// Bytes per ns (GB/s) that it can carry in all, per package.
     pub bandwidth_gb_s: f64,
+    /// Buses that this is the sum of; one where it is missing. No filter keeps snoops from them: a
+    /// line that is read by one takes a slot of each other as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buses: Option<u32>,
 }
 
 /// Memory of a node.

@@ -55,8 +55,9 @@ pub struct SearchGoal {
 /// Programs that may share a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SlotMembers {
-    /// Programs that do not scale nearly linearly, in slots in which no program is worse off than in
-    /// the gang: the oracle of the source.
+    /// Programs that do not scale nearly linearly, in slots in which no program's energy-delay is
+    /// above that in the gang, whatever the objective: the rounds of the source's oracle, and those
+    /// that fair schedulers accept.
     #[default]
     Gaining,
     /// All, also programs that lose by it: a bound.
@@ -77,7 +78,9 @@ impl SlotMembers {
     }
 }
 
-/// Searches for several things; any number of workers finds the same.
+/// Searches for several things; any number of workers finds the same. Slots that are `met` in rounds of
+/// others are simulated in any case, so that by these trials no round of them is better than what is
+/// found, if it is one that the goal allows.
 ///
 /// # Errors
 /// More programs or slots than are searched, before anything is simulated; programs that cannot be
@@ -85,6 +88,7 @@ impl SlotMembers {
 pub fn best_rounds(
     suite: &Suite,
     goals: &[SearchGoal],
+    met: &[CoscheduleSlot],
     quantum: TrialLengths,
     context: &ExperimentContext<'_>,
 ) -> Result<Vec<BestRound>, ExperimentError> {
@@ -113,6 +117,14 @@ pub fn best_rounds(
         .alone_trials()
         .chain(&samples)
         .for_each(|trial| known.insert(trial));
+    let mut open: Vec<CoscheduleSlot> = Vec::new();
+    for slot in met {
+        if !known.contains(slot) && !open.contains(slot) {
+            open.push(slot.clone());
+        }
+    }
+    let trials_of_met = simulate_slots(&open, trials, context)?;
+    trials_of_met.iter().for_each(|trial| known.insert(trial));
     let search = |&goal: &SearchGoal| {
         let mut search = RoundSearch::new(&steady, goal, suite.cores())?;
         estimates
@@ -171,6 +183,7 @@ impl SimulatedTrials {
 }
 
 struct RoundSearch {
+    objective: RoundObjective,
     /// Trials as far as they are simulated, else estimates.
     all: ExhaustiveSlots,
     /// Simulated trials only.
@@ -194,12 +207,13 @@ impl RoundSearch {
         let new = || {
             let search = ExhaustiveSlots::new(cores, &gang, goal.objective)?;
             Ok::<_, ExperimentError>(if sparing {
-                search.exclude_harmful_slots()
+                search.exclude_harmful_slots(RoundObjective::EnergyDelay)
             } else {
                 search
             })
         };
         Ok(Self {
+            objective: goal.objective,
             all: new()?,
             real: new()?,
             apart: apart
@@ -259,12 +273,12 @@ impl RoundSearch {
     fn add_unsearched(&self, mut round: ScheduleRound) -> ScheduleRound {
         let (searched, apart) = (self.searched as f64, self.apart.len() as f64);
         if apart > 0.0 {
-            let sum = if searched > 0.0 {
-                searched * round.value
-            } else {
-                0.0
+            let shared = searched / (searched + apart);
+            round.value = match self.objective {
+                _ if searched == 0.0 => 1.0,
+                RoundObjective::Speedup => libm::pow(round.value, shared),
+                _ => shared * round.value + 1.0 - shared,
             };
-            round.value = (sum + apart) / (searched + apart);
             round.slots.extend(self.apart.iter().cloned());
         }
         round
@@ -299,7 +313,7 @@ mod tests {
 
     fn found(suite: &Suite, goal: SearchGoal, count: usize) -> BestRound {
         let context = ExperimentContext::new(1, Scale::Quick, workers(count), &|_| ());
-        best_rounds(suite, &[goal], QUANTUM, &context)
+        best_rounds(suite, &[goal], &[], QUANTUM, &context)
             .unwrap()
             .remove(0)
     }
@@ -307,7 +321,11 @@ mod tests {
     #[test]
     fn round_has_every_program_and_beats_gang() {
         let suite = suite(&["canneal", "streamcluster", "swaptions"]);
-        for objective in [RoundObjective::EnergyDelay, RoundObjective::Throughput] {
+        for objective in [
+            RoundObjective::EnergyDelay,
+            RoundObjective::Throughput,
+            RoundObjective::Speedup,
+        ] {
             let found = search(&suite, objective, 2);
             let mut all: Vec<u32> = { found.round.slots.iter().flat_map(|slot| &slot.teams) }
                 .map(|team| team.program.0)
@@ -318,7 +336,7 @@ mod tests {
             assert!(found.settled);
             match objective {
                 RoundObjective::EnergyDelay => assert!(found.round.value <= 1.0),
-                RoundObjective::Throughput => assert!(found.round.value >= 1.0),
+                _ => assert!(found.round.value >= 1.0),
             }
         }
     }
@@ -403,7 +421,7 @@ mod tests {
     fn too_much_is_refused_before_anything_is_simulated() {
         let suite = suite(&["swaptions"; 17]);
         let context = ExperimentContext::new(1, Scale::Quick, workers(1), &|_| ());
-        let refused = best_rounds(&suite, &[SearchGoal::default()], QUANTUM, &context);
+        let refused = best_rounds(&suite, &[SearchGoal::default()], &[], QUANTUM, &context);
         let text = refused.unwrap_err().to_string();
         assert_eq!(
             text,

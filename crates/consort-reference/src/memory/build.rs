@@ -50,7 +50,9 @@ impl MemoryHierarchy {
         let threads: Vec<_> = placements.iter().map(|p| build.add_thread(p)).collect();
         let remote = build.find_remote_llcs(&threads);
         let nodes = chip.domains().nodes;
-        let line_ns = f64::from(spec.memory.line_bytes) / spec.interconnect.bandwidth_gb_s;
+        // Each line that is read takes a slot of every bus.
+        let slots = f64::from(spec.interconnect.buses.unwrap_or(1));
+        let line_ns = slots * f64::from(spec.memory.line_bytes) / spec.interconnect.bandwidth_gb_s;
         let link = Interconnect {
             free: 0,
             line: from_ns(line_ns),

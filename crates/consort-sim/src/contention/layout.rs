@@ -50,6 +50,8 @@ pub(crate) struct SharedStation {
     pub(crate) visitors: Vec<usize>,
     /// True if it carries what LLC domains send each other.
     pub(crate) carries_llc: bool,
+    /// Slots that a line takes that is read: more than one on buses that snoop each other.
+    pub(crate) slots_per_read: f64,
 }
 
 /// Everything shared by the running threads.
@@ -361,16 +363,19 @@ fn stations(chip: &Chip, running: &[RunningThread<'_>], places: &[PuPlace]) -> V
             station: station(spec.memory.bandwidth_gb_s, controllers),
             visitors: all.clone().filter(|&i| home(i) == node).collect(),
             carries_llc: false,
+            slots_per_read: 1.0,
         })
         .collect();
+    let buses = f64::from(spec.interconnect.buses.unwrap_or(1));
     stations.extend((0..chip.domains().packages).map(|package| {
         SharedStation {
-            station: station(spec.interconnect.bandwidth_gb_s, 1.0),
+            station: station(spec.interconnect.bandwidth_gb_s / buses, buses),
             visitors: all
                 .clone()
                 .filter(|&i| places[i].package == package)
                 .collect(),
             carries_llc: true,
+            slots_per_read: buses,
         }
     }));
     if let Some(numa) = &spec.numa {
@@ -382,6 +387,7 @@ fn stations(chip: &Chip, running: &[RunningThread<'_>], places: &[PuPlace]) -> V
                     .filter(|&i| home(i) == node && places[i].node != node)
                     .collect(),
                 carries_llc: false,
+                slots_per_read: 1.0,
             }
         }));
     }

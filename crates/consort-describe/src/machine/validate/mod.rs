@@ -56,6 +56,8 @@ pub fn validate(spec: &MachineSpec, problems: &mut Problems) {
     check_llc_sizes(spec, &mut at);
     let bandwidth = spec.interconnect.bandwidth_gb_s;
     at.check_range("interconnect.bandwidth_gb_s", bandwidth, BANDWIDTH_GB_S);
+    let buses = f64::from(spec.interconnect.buses.unwrap_or(1));
+    at.check_range("interconnect.buses", buses, (1.0, 64.0));
     check_memory(&spec.memory, at.child("memory"));
     check_numa(spec.numa.as_ref(), &spec.layout, &mut at);
     let watts = spec.uncore_power.static_w;

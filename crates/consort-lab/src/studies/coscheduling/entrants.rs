@@ -39,8 +39,8 @@ pub(in crate::studies) enum RoundMethod {
     Exhaustive(SearchGoal),
 }
 
-/// All schedulers, the gang first; those after [`MAIN`] are other readings of the fair ones.
-pub(in crate::studies) const ENTRANTS: [RoundScheduler; 14] = [
+/// All schedulers, the gang first; after [`MAIN`] come other readings of the fair ones and [`CEILINGS`].
+pub(in crate::studies) const ENTRANTS: [RoundScheduler; 16] = [
     scheduler("gang", RoundMethod::Gang),
     scheduler("fair-mis", Fair(Misses, Gang, Printed)),
     scheduler("fair-com", Fair(Bus, Gang, Printed)),
@@ -58,6 +58,14 @@ pub(in crate::studies) const ENTRANTS: [RoundScheduler; 14] = [
     scheduler("fair-com:secondary=reversed", Fair(Bus, Gang, Reversed)),
     scheduler("fair-com:secondary=off", Fair(Bus, Gang, Off)),
     scheduler("fair-com:better-than=slot", Fair(Bus, Slot, Printed)),
+    scheduler(
+        "oracle-coschedule:objective=speedup",
+        search(Speedup, Gaining),
+    ),
+    scheduler(
+        "oracle-coschedule:members=all,objective=speedup",
+        search(Speedup, All),
+    ),
 ];
 
 /// The baseline.
@@ -69,9 +77,12 @@ pub(super) const SOURCES: std::ops::Range<usize> = 1..6;
 /// The fair schedulers as the source has them.
 pub(super) const FAIR: [usize; 2] = [1, 2];
 /// The source's oracle.
+#[cfg(test)]
 pub(super) const ORACLE: usize = 5;
 /// The best round by energy-delay of all rounds.
 pub(super) const BOUND: usize = 6;
+/// The best rounds by what H4 prints: of those that fair schedulers accept, and of all.
+pub(super) const CEILINGS: [usize; 2] = [14, 15];
 /// Every reading of the fair schedulers, in the order of [`READING_NAMES`].
 pub(super) const READINGS: [[usize; 4]; 2] = [[1, 8, 9, 10], [2, 11, 12, 13]];
 /// Names of the readings: of the secondary condition, and of the standard that a newcomer's slot
@@ -91,7 +102,9 @@ impl RoundScheduler {
     pub fn short(&self) -> &'static str {
         match self.how {
             RoundMethod::Exhaustive(goal) => match (goal.members, goal.objective) {
+                (Gaining, Speedup) => "oracle, speedup",
                 (Gaining, _) => "oracle",
+                (All, Speedup) => "bound, speedup",
                 (All, EnergyDelay) => "bound, energy-delay",
                 (All, Throughput) => "bound, throughput",
             },
@@ -243,8 +256,11 @@ mod tests {
         }
         assert!(MAIN.into_iter().all(|i| i < 3 || !ENTRANTS[i].is_fair()));
         let goal = |objective, members| SearchGoal { objective, members };
-        let how = [ORACLE, BOUND].map(|i| ENTRANTS[i].how);
-        let goals = [goal(EnergyDelay, Gaining), goal(EnergyDelay, All)];
-        assert_eq!(how, goals.map(RoundMethod::Exhaustive));
+        let how = [ORACLE, BOUND, CEILINGS[0], CEILINGS[1]].map(|i| ENTRANTS[i].how);
+        let goals = [EnergyDelay, Speedup].map(|by| [goal(by, Gaining), goal(by, All)]);
+        assert_eq!(
+            how,
+            [goals[0][0], goals[0][1], goals[1][0], goals[1][1]].map(RoundMethod::Exhaustive)
+        );
     }
 }

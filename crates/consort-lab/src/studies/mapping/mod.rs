@@ -19,8 +19,8 @@ use crate::simulate::programs::{find, instance};
 use crate::simulate::{chips, part_error, run_every_case};
 use crate::study::file::StudyFile;
 use crate::study::{StudyError, StudyOutput};
-use consort_core::mapping::MappingScheme;
 use consort_core::mapping::analysis::{MappingRow, MappingTable, Usage};
+use consort_core::mapping::{Mapping, MappingScheme};
 use consort_core::stats::{ConfidenceInterval, RatioInterval, geometric_mean};
 use consort_data::Cell;
 use consort_experiment::mapping::{
@@ -62,8 +62,11 @@ const NAMED: [[&str; 2]; 7] = [
     ["bodytrack", "vips"],
 ];
 
-/// The operating system beneath.
-pub(super) const LINUX: &str = "linux";
+/// The pair whose programs also run by themselves where `int` has them: the source's Solo-Int.
+const IN_PLACE: ProgramNamePair = ["canneal", "fluidanimate"];
+
+/// The operating system beneath: a kernel of the source's time.
+const LINUX: &str = "linux-2.6";
 
 /// Factor of the time after which a run is stopped: this many times the time that its programs take
 /// alone one after the other, as often as they are to do their work.
@@ -185,11 +188,39 @@ impl PairTestbed {
     }
 }
 
+impl PairTestbed {
+    /// Runs each program of a pair by itself on the PUs that `int` gives it in the pair.
+    fn run_in_place(
+        &self,
+        context: &ExperimentContext<'_>,
+        pair: ProgramNamePair,
+    ) -> Result<BothPrograms, StudyError> {
+        let both = workload(&pair, &self.instances);
+        let threads: Vec<usize> = both.entries.iter().map(|e| e.threads as usize).collect();
+        let int = Mapping::from_scheme(MappingScheme::Int, self.chip.topology(), &threads);
+        let places: Vec<usize> = (0..pair.len()).collect();
+        let runs = context.map(&places, |&place| {
+            let name = pair[place];
+            let failed = part_error(name);
+            let mapping = Mapping::on_pus(&int.programs()[place], threads[place]);
+            let held = NamedMapping::from_mapping(&mapping, LINUX).map_err(&failed)?;
+            let alone = workload(&[name], &self.instances);
+            let experiment = Experiment::new(&self.chip, alone, self.alone_s);
+            let (work, seed) = ([self.work[name]], context.seed());
+            let run = experiment.run_times(held.contender(), &work, seed, RUNS_OF_LONGEST, None);
+            Ok(run.map_err(failed)?.remove(0))
+        })?;
+        runs.into_iter().collect()
+    }
+}
+
 /// All runs of the sweep.
 pub(crate) struct PairRuns {
     pairs: Vec<ProgramNamePair>,
     /// Characteristics and runs of each program alone, in the order of [`PROGRAMS`].
     alone: Vec<CharacterisedProgram>,
+    /// The programs of [`IN_PLACE`] by themselves.
+    in_place: BothPrograms,
     seeds: usize,
     /// Runs of both programs, by pair, then mapping, then seed.
     cells: Vec<BothPrograms>,
@@ -207,6 +238,7 @@ impl PairRuns {
                 cases.extend(held.iter().map(|held| (*pair, held.clone())));
             }
             let cells = testbed.run(context, &cases)?;
+            let in_place = testbed.run_in_place(context, IN_PLACE)?;
             let PairTestbed {
                 chip,
                 instances,
@@ -218,6 +250,7 @@ impl PairRuns {
             Ok(Self {
                 pairs,
                 alone: alone.map_err(part_error("alone"))?,
+                in_place,
                 seeds,
                 cells,
                 pus: chip.topology().pus().len(),
@@ -248,6 +281,12 @@ impl PairRuns {
         let place = PROGRAMS.iter().position(|name| *name == program);
         let alone = place.and_then(|place| self.alone.get(place));
         alone.map_or(f64::NAN, |alone| value(&alone.with)).into()
+    }
+
+    /// A value of a program by itself where `int` has it in the pair [`IN_PLACE`].
+    fn value_in_place(&self, program: &str, value: MappedRunValue) -> Cell {
+        let run = self.in_place.iter().find(|run| run.name == program);
+        run.map_or(f64::NAN, value).into()
     }
 
     /// Use that a program of a run made of the hardware.
@@ -422,6 +461,7 @@ impl PairRuns {
         Self {
             pairs: vec![["canneal", "vips"]],
             alone: Vec::new(),
+            in_place: Vec::new(),
             seeds: times_s.len() / MAPPINGS.len(),
             cells: times_s
                 .iter()

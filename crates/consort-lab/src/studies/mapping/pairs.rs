@@ -2,13 +2,13 @@
 //!
 //! Keys. Table `headline`: rows `PROGRAM, MAPPING over os` and `PROGRAM, MAPPING, MEASURE`; M9 puts
 //! `A+B, ` before them. Tables `pair` and `transactions`: rows `PROGRAM/MAPPING` and, in M8,
-//! `PROGRAM/alone`. Table `attribution`: rows programs; all columns are summands of the natural
+//! `PROGRAM/alone`, the program by itself where `int` has it in the pair. Table `attribution`: rows programs; all columns are summands of the natural
 //! logarithm of the ratio of times, in percent: `time` is `cycles` and `utilisation` together,
 //! `cycles` are the resources and `other`. M9: table `times`, rows `A+B/PROGRAM/MAPPING`, and a
 //! figure for each pair, `A-B`.
 
 use super::measures::{KINDS, LATENCY, MappingMeasure, TIMES, TRANSACTIONS, UTILISATION};
-use super::{MAPPINGS, PROGRAMS, PairRuns, ProgramNamePair, not_modelled};
+use super::{IN_PLACE, MAPPINGS, PROGRAMS, PairRuns, ProgramNamePair, not_modelled};
 use crate::frame::{interval_cell, number_or_missing};
 use crate::studies::output::OutputBuilder;
 use crate::study::file::{CellSpec, StudyFile};
@@ -60,7 +60,7 @@ impl PairRow {
     fn cell(&self, runs: &PairRuns, measure: MappingMeasure) -> Cell {
         match self.mapping {
             Some(mapping) => runs.cell(self.pair, self.place, mapping, measure.value),
-            None => runs.value_alone(self.program(), measure.value),
+            None => runs.value_in_place(self.program(), measure.value),
         }
     }
 
@@ -240,7 +240,7 @@ fn attribute_change(
 
 /// M8: canneal with fluidanimate, memory transactions by kind, together and alone.
 pub(crate) fn m8(runs: &PairRuns, output: &mut OutputBuilder<'_>) -> Result<(), StudyError> {
-    let pair = ["canneal", "fluidanimate"];
+    let pair = IN_PLACE;
     let rows = pair_rows(pair, std::iter::once(None).chain(MAPPINGS.map(Some)));
     for row in &rows {
         for kind in KINDS.into_iter().chain([TRANSACTIONS]) {

@@ -219,7 +219,7 @@ impl SuiteContext<'_> {
                 _ => None,
             });
         let goals: Vec<SearchGoal> = goals.collect();
-        let estimated = best_rounds(&self.suite, &goals, self.lengths(), self.context);
+        let estimated = best_rounds(&self.suite, &goals, &[], self.lengths(), self.context);
         let estimated = estimated.map_err(part_error("search by estimates"))?;
         let mut estimated = estimated.into_iter();
         let round = |scheduler: &RoundScheduler| match scheduler.how {
@@ -254,7 +254,7 @@ impl SuiteContext<'_> {
 fn gap_percent(objective: RoundObjective, value: f64, best: f64) -> f64 {
     match objective {
         RoundObjective::EnergyDelay => 100.0 * (value / best - 1.0),
-        RoundObjective::Throughput => missing_percent(value, best),
+        RoundObjective::Throughput | RoundObjective::Speedup => missing_percent(value, best),
     }
 }
 

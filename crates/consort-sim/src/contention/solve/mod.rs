@@ -292,12 +292,16 @@ impl<'a> SolverState<'a> {
     fn visitor(&self, sharing: &SharedStructures<'_>, at: usize, i: usize) -> Visitor {
         let others = self.queue_s(sharing, i) - self.waits[at] * self.terms[i].felt_lines;
         let misses = &self.terms[i].misses;
-        let between = misses.data[2] - misses.data[3];
-        let carries_llc = sharing.stations[at].carries_llc;
+        let shared = &sharing.stations[at];
+        let read = (misses.lines - misses.written) * shared.slots_per_read;
+        let between = if shared.carries_llc {
+            misses.data[2] - misses.data[3]
+        } else {
+            0.0
+        };
         Visitor {
             time_s: self.unqueued_s[i] + self.guess[i].lock_s + others.max(0.0),
-            lines: (misses.lines + if carries_llc { between } else { 0.0 })
-                * sharing.twins.times[i],
+            lines: (read + misses.written + between) * sharing.twins.times[i],
             felt: self.terms[i].felt_lines,
         }
     }

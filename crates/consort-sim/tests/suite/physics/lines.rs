@@ -145,3 +145,35 @@ proptest! {
         prop_assert!((flow.prefetched_lines - prefetched).abs() < 1e-12);
     }
 }
+
+/// By hand: 4 GB/s of two buses that snoop each other are 2 GB/s of lines that are read, because each
+/// takes two slots; what is written back takes one.
+#[test]
+fn snoops_take_slots_of_every_bus() {
+    let carried = |buses: Option<u32>, writeback_share: f64| {
+        let mut machine = with_lines(64, 1.0);
+        machine.memory.bandwidth_gb_s = 100.0;
+        machine.interconnect.bandwidth_gb_s = 4.0;
+        machine.interconnect.buses = buses;
+        let mut stream = misses(1.0);
+        stream.data_mpki = vec![60.0; 14];
+        stream.writeback_share = writeback_share;
+        let pus: Vec<(usize, &PhaseSpec)> = [0, 2, 4, 6].map(|pu| (pu, &stream)).into();
+        let threads = solve(&machine, &pus).threads;
+        let lines = threads.iter().map(|t| t.ips * t.flow.memory_lines);
+        lines.sum::<f64>() * 64.0 / 1e9
+    };
+    // Queues saturate below the capacity.
+    for (buses, writeback_share, most) in [
+        (None, 0.0, 4.0),
+        (Some(2), 0.0, 2.0),
+        // A write-back per line: two lines take three slots.
+        (Some(2), 1.0, 8.0 / 3.0),
+    ] {
+        let carried = carried(buses, writeback_share);
+        assert!(
+            (0.8 * most..=most).contains(&carried),
+            "{buses:?} {carried}"
+        );
+    }
+}
