@@ -95,7 +95,7 @@ pub(crate) fn h4(
     });
     output.note(format!(
         "Of what oracle-coschedule gains for the whole suite the fair schedulers reach: {shares}. \
-         It shares no slot with programs that scale nearly linearly and lets no program be worse off \
+         It shares no slot with programs that scale nearly linearly and lets nobody be worse off \
          in energy-delay than in the gang, as they do; members=all is the best without either, a \
          bound."
     ));
@@ -120,7 +120,7 @@ pub(crate) fn h4(
         "Overall energy-delay over the gang's by reading: {}. As printed the secondary condition \
          refuses a core where the whole chip gains nearly as much as a linear taker alone would, \
          and lets gains near nothing pass, which the overall energy-delay then judges. Reversed it \
-         requires that the chip's instructions rise by nearly 1/N, while the giver loses by the same \
+         asks that the chip's instructions rise by nearly 1/N, while the giver loses by the same \
          move. Where the first three give the same, the condition decided about no transfer. slot: \
          a newcomer stays where every member is better off than without it, not only than in the \
          gang.",
@@ -169,8 +169,8 @@ pub(crate) fn h5(grid: &CoscheduleGrid, output: &mut OutputBuilder<'_>) -> Resul
     output.note(
         "In the gang a program pays for the whole uncore, 164 W over eight threads, whatever its \
          threads do. In a slot it pays by the time of its threads on cores. So the power per \
-         thread falls where threads often wait (serial sections, pipelines), next to others that \
-         keep their cores busy; it rises for these, which carry more of the uncore. On average it \
+         thread falls where threads often wait (serial sections, pipelines), beside others that \
+         keep their cores busy; it rises for these, who carry more of the uncore. On average it \
          rises, since fewer threads wait less: they do more, and what falls is energy per work \
          (H6).",
     );
@@ -231,7 +231,7 @@ pub(crate) fn h6(grid: &CoscheduleGrid, output: &mut OutputBuilder<'_>) -> Resul
     ));
     output.note(format!("Reduction of energy-delay: {}.", all(energy_delay)));
     output.note(
-        "The machine always draws 164 W, and a slot of several shares them: that is \
+        "164 W of the machine's are drawn whoever runs, and a slot of several shares them: that is \
          where the energy is saved. Delay falls where programs use fewer cores better than more.",
     );
     Ok(())

@@ -292,7 +292,7 @@ pub(crate) fn m14(runs: &PairRuns, output: &mut OutputBuilder<'_>) -> Result<(),
     });
     output.note(format!("Gain over os. {}.", choosers.join("; ")));
     output.note(format!(
-        "Intensive are pairs whose programs both have at least {BANDWIDTH_MB_S} MB/s alone, or \
+        "Intensive are pairs of which both programs have at least {BANDWIDTH_MB_S} MB/s alone, or \
          have their threads switched in at least {SWITCHES_PER_S} times per second alone: {}.",
         join(PROGRAMS, |program| {
             format!("{program} {}", intensity_text(runs.intensity(program)))
