@@ -54,10 +54,12 @@ pub fn lay_out(heads: &[ColumnHead], rows: &[Vec<String>], width: Option<usize>)
     let mut text = drawn.collect::<Vec<_>>().join("\n");
     if !missed.is_empty() {
         let missed: Vec<&str> = missed.iter().map(|&c| heads[c].text.as_str()).collect();
-        text += &format!(
-            "hidden (terminal too narrow): {}; use --wide to show all\n",
-            missed.join(", ")
-        );
+        let (named, way) = (missed.join(", "), "use --wide to show all");
+        let line = format!("hidden (terminal too narrow): {named}; {way}");
+        text += &match line.width() <= width {
+            true => line + "\n",
+            false => format!("hidden (terminal too narrow): {named};\n  {way}\n"),
+        };
     }
     text
 }

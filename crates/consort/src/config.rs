@@ -33,6 +33,7 @@
 use crate::failure::{bad_input, error_chain};
 use crate::options::{parse_interval, parse_percent};
 use anyhow::{Context, Result};
+use consort_core::policy::published_name;
 pub(crate) use consort_lab::descriptions::folders;
 use consort_linux::cgroup::{CgroupPattern, CgroupRule, CgroupRules};
 use consort_linux::enforce::EnactChoice;
@@ -96,7 +97,11 @@ pub(crate) struct ManageEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unit: Option<String>,
     /// Policy with options; the daemon's if it is missing.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "published_policy",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub(crate) policy: Option<String>,
     /// Priority; of several entries that match, the highest counts.
     #[serde(default)]
@@ -108,6 +113,7 @@ pub(crate) struct ManageEntry {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct RunConfig {
     /// Policy with options; `auto` if it is missing.
+    #[serde(default, deserialize_with = "published_policy")]
     pub(crate) policy: Option<String>,
     /// Quantum between decisions; the policy's own if it is missing.
     #[serde(
@@ -287,6 +293,14 @@ fn interval<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duratio
         .map_err(serde::de::Error::custom)
 }
 
+/// A policy by its published name, whichever name the file has.
+fn published_policy<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.map(|text| published_name(&text).into_owned()))
+}
+
 /// Loads the file that was named, or all layers of the usual places.
 pub(crate) fn load(named: Option<&Path>) -> Result<ConsortConfig> {
     let files = named.map_or_else(layers, |path| vec![path.to_owned()]);
@@ -352,6 +366,12 @@ fn parse(text: &str) -> Result<ConsortConfig> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn plain_policy_name_is_read_as_published() {
+        let config = parse("[run]\npolicy = \"pair-fpu:margin=0.1\"\n").unwrap();
+        assert_eq!(config.run.policy.as_deref(), Some("workover:margin=0.1"));
+    }
 
     #[test]
     fn every_key_is_read() {

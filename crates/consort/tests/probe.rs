@@ -124,7 +124,7 @@ fn bad_input_is_one_line() {
         &["--out", "/nowhere/cores.toml"],
         &["/nowhere/cores.toml", "topology"],
     );
-    check_refused(&["machine", "--check", "probe"], &["probe"]);
+    check_refused(&["machine", "--check", "probe"], &["--check"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::output::{self, OutputColumn, OutputFormat, count};
 use anyhow::{Context, Result};
 use clap::Args;
 use consort_core::escape_invisible;
+use consort_core::policy::published_name;
 use consort_core::trial::EffectEstimate;
 use consort_linux::control::{
     AttachTargets, DaemonConnection, DaemonConnectionError, DaemonRequest, connect_daemon,
@@ -128,7 +129,7 @@ pub(crate) fn attachment(targets: &TargetArgs, policy: Option<&str>) -> Result<A
     Ok(AttachTargets {
         pids: targets.pids.clone(),
         cgroups: cgroups.collect::<Result<_>>()?,
-        policy: policy.map(str::to_owned),
+        policy: policy.map(|text| published_name(text).into_owned()),
     })
 }
 

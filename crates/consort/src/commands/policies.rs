@@ -171,6 +171,8 @@ mod tests {
             .map(|info| PolicyRow::new(info, Some((&topology, &offers))))
             .collect();
         insta::assert_snapshot!(List::new(COLUMNS, &rows).to_text(Some(80)));
-        insta::assert_snapshot!(rows[0].describe());
+        let text = rows[0].describe();
+        assert!(text.starts_with("workover (also pair-fpu): "), "{text}");
+        assert!(text.contains("--policy workover:active=0.1"), "{text}");
     }
 }

@@ -358,7 +358,8 @@ fn html(report: &RunReport, command: &str) -> Result<String> {
     write_hidden_count(&mut text, report.others.count, report.others.cpu_s);
     write_foot(&mut text, report);
     let facts = text.lines().filter(|line| !line.trim().is_empty());
-    let facts: Vec<String> = facts.map(str::to_owned).collect();
+    let facts = facts.map(|line| line.strip_prefix("consort: ").unwrap_or(line).to_owned());
+    let facts: Vec<String> = facts.collect();
     let title = format!("Run of {command}");
     Ok(figures_page(&title, &facts, &[threads], &figures(report)?)?)
 }
