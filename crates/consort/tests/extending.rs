@@ -1,7 +1,7 @@
 //! Promise: the policy of docs/research/own.md compiles and decides, on the page's own chip. `book.rs`
 //! runs the page's commands.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test may fail loudly")]
 
 #[path = "extending/page.rs"]
 mod page;
