@@ -4,7 +4,7 @@
 //! the quanta before. If it fell by more than the tolerance and its interval excludes no change,
 //! the plan is undone at once. A [`Trial`] then alternates short unmanaged and managed stretches and
 //! decides: the policy is withdrawn, each time for twice as long, if its effect at any time is surely
-//! harmful, and goes on managing otherwise. All estimates are those of [`crate::trial`].
+//! harmful, and continues otherwise. All estimates are those of [`crate::trial`].
 //!
 //! The progress that raises the suspicion is instructions per second of CPU and waiting time if
 //! instructions are counted, else the share of runnable time that threads spent on a PU. The quanta
@@ -227,7 +227,7 @@ impl Backoff {
             return None;
         }
         let effect = self.comparison.take()?.effect()?;
-        (effect.ratio < 1.0 - tolerance && effect.high < 1.0).then(|| 1.0 - effect.ratio)
+        (effect.ratio < 1.0 - tolerance && effect.high < 1.0).then_some(1.0 - effect.ratio)
     }
 }
 
