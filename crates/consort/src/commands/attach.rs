@@ -8,6 +8,7 @@ use crate::failure::{as_bad_input, bad_input, warn};
 use crate::output::file::{ReportFile, TableOutput};
 use crate::output::{self, OutputFormat};
 use crate::progress::ProgressVisibility;
+use crate::timelines::LiveTimeline;
 use crate::{config, report};
 use anyhow::Result;
 use clap::Args;
@@ -38,6 +39,12 @@ pub(crate) struct AttachArgs {
     /// Write the report as JSON to FILE at the end; needs --foreground
     #[arg(long, value_name = "FILE", requires = "foreground")]
     pub(crate) report: Option<PathBuf>,
+    /// Write the report as a page for browsers to FILE at the end; needs --foreground
+    #[arg(long, value_name = "FILE", requires = "foreground")]
+    pub(crate) report_html: Option<PathBuf>,
+    /// Write a timeline for Perfetto (ui.perfetto.dev) to FILE at the end; needs --foreground
+    #[arg(long, value_name = "FILE", requires = "foreground")]
+    pub(crate) timeline: Option<PathBuf>,
     /// Write every number of the report to FILE.csv, FILE.arrow or FILE.parquet at the end, one per row: case, policy, seed, program, measure, value, unit; needs --foreground
     #[arg(long, value_name = "FILE", requires = "foreground")]
     pub(crate) out: Option<PathBuf>,
@@ -92,6 +99,8 @@ fn manage_here(args: &AttachArgs, wanted: &AttachTargets) -> Result<ExitCode> {
         leads: None,
     };
     let report_file = ReportFile::begin(args.report.as_deref())?;
+    let page_file = ReportFile::begin(args.report_html.as_deref())?;
+    let timeline = LiveTimeline::begin(args.timeline.as_deref())?;
     let table = TableOutput::begin(args.out.as_deref())?;
     let mut machine = GroupMachine::manage_host(host, spec)?;
     if let Err(error) = attach_targets(machine.live_mut(), wanted) {
@@ -109,10 +118,14 @@ fn manage_here(args: &AttachArgs, wanted: &AttachTargets) -> Result<ExitCode> {
         },
         stdout_taken: args.at.format != OutputFormat::Table,
         recorder: RefCell::default(),
+        timeline: RefCell::new(timeline),
     };
     let report = session.manage(setup.rechoose_for_machine(&machine)?, machine)?;
     for reported in [
         report_file.map_or(Ok(()), |file| file.write_json(&report)),
+        page_file.map_or(Ok(()), |file| {
+            file.write(&report::html(&report, "attached programs")?)
+        }),
         table.write(|| report.table(args.manage.seed)),
         report::print(&report, args.at.format, args.quiet),
     ] {

@@ -339,12 +339,13 @@ pub(crate) fn html(report: &RunReport, command: &str) -> Result<String> {
 fn figures(report: &RunReport) -> Result<Vec<Figure>> {
     let drawn = &report.threads[..report.threads.len().min(DRAWN)];
     if drawn.is_empty() {
-        return Ok(Vec::new());
+        return Ok(figures);
     }
     let axis = Axis::linear("CPU time", Some("s"));
     let cpu = [series(drawn, "CPU time", |t| Some(t.cpu_s))];
-    let mut figures = vec![bars(drawn, ("cpu", "CPU time"), axis, cpu.into())?];
+    figures.push(bars(drawn, ("cpu", "CPU time"), axis, cpu.into())?);
     if drawn.iter().any(|thread| thread.mix.is_some()) {
+    let mut figures: Vec<Figure> = report.history.figure()?.into_iter().collect();
         type ShareOf = fn(&Mix) -> f64;
         let classes: [(&str, ShareOf); 6] = [
             ("fp", |m| m.fp),

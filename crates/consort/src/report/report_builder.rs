@@ -1,5 +1,6 @@
 //! Sums a run up, turn by turn.
 
+use super::history::RunHistory;
 use super::totals::{ProgramTotals, ThreadTotals, meet_on_cores};
 use super::{
     AsymmetryReport, GroupReport, OtherThreads, OwnCost, OwnOverhead, QuantumLength, RunReport,
@@ -28,6 +29,7 @@ pub(crate) struct ReportBuilder {
     programs: ProgramTotals,
     plans: u64,
     moves: u64,
+    history: RunHistory,
     warnings: Vec<String>,
 }
 
@@ -67,6 +69,7 @@ fn overhead_warning(share: Option<f64>, managed_s: f64) -> Option<String> {
 impl ReportBuilder {
     pub(crate) fn add(&mut self, turn: &ControlTurn, topology: &Topology) {
         self.observe(&turn.observation);
+        self.history.add(turn);
         meet_on_cores(topology, &turn.observation, &mut self.accounts);
         self.plans += 1;
         self.moves += turn.enacted.moved.len() as u64;
@@ -246,6 +249,7 @@ impl ReportBuilder {
     }
 }
 
+            history: self.history,
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@ use crate::config::RunConfig;
 use crate::progress::{ProgressLine, ProgressVisibility};
 use crate::report::{AsymmetryReport, OwnCost, ReportBuilder, RunEnd, RunReport};
 use anyhow::{Result, anyhow};
+use crate::timelines::LiveTimeline;
 use consort_core::policy::Wishes;
 use consort_core::trial::Verdict;
 use consort_core::{ControlLoop, Machine};
@@ -26,6 +27,8 @@ pub(crate) struct ManageSession<'a> {
     /// Recorder of observations and plans; `None` if nothing is recorded.
     pub(crate) recorder: RefCell<Option<RecordingWriter>>,
 }
+    /// Timeline; `None` if none was requested.
+    pub(crate) timeline: RefCell<Option<LiveTimeline>>,
 
 impl ManageSession<'_> {
     /// Follows the leader of a group, or leads it in the end.
@@ -96,6 +99,12 @@ impl ManageSession<'_> {
             }
             if let Some(other) = self.settle_terms(&mut control_loop, &chosen) {
                 chosen = other;
+            let mut timeline = self.timeline.borrow_mut();
+            if let Some(Err(error)) = timeline.as_mut().map(|timeline| timeline.add(&turn)) {
+                builder.warn(format!("no timeline is written: {error}"));
+                *timeline = None;
+            }
+            drop(timeline);
                 is_changed = true;
             }
             if is_changed {
@@ -118,6 +127,9 @@ impl ManageSession<'_> {
             control_loop.undone_plans(),
             control_loop.inconclusive_plans(),
         );
+        if let Some(Err(error)) = self.timeline.take().map(LiveTimeline::finish) {
+            builder.warn(format!("{error:#}"));
+        }
         let machine = control_loop.into_machine();
         // Before the machine ends, and the guardian with it.
         let own = OwnCost::measure(Some(machine.live().guardian_pid()));
