@@ -220,6 +220,9 @@ fn what_is_attached_is_placed_told_and_put_back_when_detached_and_at_the_end() {
     let why = json(&daemon.ask(&["explain", &a.id(), "--format", "json"]));
     assert_eq!(why["policy"], "spread");
     assert!(!why["chosen"].as_str().unwrap().is_empty(), "{why:#}");
+    let compared = why["alternatives"].as_array().unwrap();
+    let chosen = compared.iter().filter(|place| place["is_chosen"] == true);
+    assert_eq!(chosen.count(), 1, "{why:#}");
     assert!(daemon.ask(&["detach", &a.id()]).status.success());
     wait_for_mask(a.pid(), |mask| mask == own);
     let again = daemon.ask(&["detach", &a.id()]);
