@@ -279,7 +279,7 @@ impl GroupReport {
         })
     }
 
-    fn is_daemon_group(&self) -> bool {
+    pub(crate) fn is_daemon_group(&self) -> bool {
         self.name == GroupName::for_daemon().as_str()
     }
 

@@ -1,6 +1,6 @@
 //! The report for people: as text, and as a page for a browser.
 
-use super::{CoRunnerShare, CpuShare, RunReport, ThreadRow};
+use super::{CoRunnerShare, CpuShare, GroupReport, RunReport, ThreadRow};
 use crate::output::{
     self, OutputColumn, OutputFormat, count, extra_number, extra_text, number, or_dash, percent,
 };
@@ -270,9 +270,17 @@ fn write_foot(out: &mut String, report: &RunReport) {
         0 => String::new(),
         n => format!(", {}", count(n as usize, "pause")),
     };
+    let by = match report
+        .group
+        .as_ref()
+        .is_some_and(GroupReport::is_daemon_group)
+    {
+        true => " by the daemon for all that it manages",
+        false => "",
+    };
     let _ = writeln!(
         out,
-        "{} and {}{pauses} in {:.2} s{undone}; every mask restored: {}",
+        "{} and {}{pauses}{by} in {:.2} s{undone}; every mask restored: {}",
         count(report.plans as usize, "plan"),
         count(report.moves as usize, "move"),
         report.duration_s,
@@ -337,6 +345,7 @@ pub(crate) fn html(report: &RunReport, command: &str) -> Result<String> {
 }
 
 fn figures(report: &RunReport) -> Result<Vec<Figure>> {
+    let mut figures: Vec<Figure> = report.history.figure()?.into_iter().collect();
     let drawn = &report.threads[..report.threads.len().min(DRAWN)];
     if drawn.is_empty() {
         return Ok(figures);
@@ -345,7 +354,6 @@ fn figures(report: &RunReport) -> Result<Vec<Figure>> {
     let cpu = [series(drawn, "CPU time", |t| Some(t.cpu_s))];
     figures.push(bars(drawn, ("cpu", "CPU time"), axis, cpu.into())?);
     if drawn.iter().any(|thread| thread.mix.is_some()) {
-    let mut figures: Vec<Figure> = report.history.figure()?.into_iter().collect();
         type ShareOf = fn(&Mix) -> f64;
         let classes: [(&str, ShareOf); 6] = [
             ("fp", |m| m.fp),

@@ -274,6 +274,8 @@ fn commands_are_handed_over_to_the_daemon_and_outlive_it() {
     let mut reported = String::new();
     std::io::Read::read_to_string(&mut command.stderr.take().unwrap(), &mut reported).unwrap();
     assert!(reported.contains("managed by the daemon"), "{reported}");
+    // The daemon's last state of the command, although both are gone.
+    assert!(reported.contains("class"), "no threads: {reported}");
 }
 
 #[test]

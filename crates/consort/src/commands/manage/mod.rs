@@ -1,5 +1,6 @@
 //! Managing threads: the host, and settings that `run`, `attach` and `daemon` share.
 
+mod daemon_watch;
 mod session;
 mod setup;
 mod stretches;
