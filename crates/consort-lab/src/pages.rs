@@ -69,7 +69,11 @@ fn entry(report: &StudyReport) -> String {
 
 fn study_body(report: &StudyReport, published: Option<&ReferenceView>) -> Result<String, SvgError> {
     let output = &report.output;
-    let mut body = study_facts(report);
+    let answer = report.answer.iter();
+    let mut body: String = answer
+        .map(|text| format!("<p><strong>{}</strong></p>\n", escape(text)))
+        .collect();
+    body += &study_facts(report);
     if let Some(view) = published {
         body += &table(&view.verdicts);
         for one in &view.figures {
