@@ -251,7 +251,12 @@ fn comparison(why: &ThreadExplanation) -> String {
             ""
         };
         let place = escape_invisible(&alternative.place);
-        let _ = writeln!(text, "  {place}: {:.4}{chosen}", alternative.cost);
+        let digits = if alternative.cost.fract() == 0.0 {
+            0
+        } else {
+            3
+        };
+        let _ = writeln!(text, "  {place}: {:.digits$}{chosen}", alternative.cost);
     }
     text
 }
