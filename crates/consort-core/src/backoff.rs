@@ -1,14 +1,14 @@
-//! Withdrawal of plans after which progress fell.
+//! Withdrawal of policies that make programs slower.
 //!
 //! After a plan has changed placements, the progress of the next quanta is compared with that of
-//! the quanta before. If progress fell by more than the tolerance and by more than its own
-//! variation explains, the policy is held off: every thread is unrestricted for a while, each time
-//! twice as long.
+//! the quanta before. If it fell by more than the tolerance and its interval excludes no change,
+//! the plan is undone at once. A [`Trial`] then alternates short unmanaged and managed stretches and
+//! decides: the policy is withdrawn, each time for twice as long, if its effect at any time is surely
+//! harmful, and continues otherwise. All estimates are those of [`crate::trial`].
 //!
-//! Progress is instructions per second of CPU and waiting time if instructions are counted, else
-//! the share of runnable time that threads spent on a PU. A plan that makes threads queue lowers
-//! both; a plan that makes threads compete inside a core lowers only the former. The quanta that
-//! are compared must have the same active threads, otherwise a difference could come from the
+//! The progress that raises the suspicion is instructions per second of CPU and waiting time if
+//! instructions are counted, else the share of runnable time that threads spent on a PU. The quanta
+//! that are compared must have the same active threads, otherwise a difference could come from the
 //! threads. If threads were hardly on the PUs of the plan, nothing is concluded either, because the
 //! plan was not in force. Threads that are throttled by a limit of their control group do not
 //! count, because they wait for the limit under any plan.
@@ -16,19 +16,24 @@
 use crate::ids::ThreadId;
 use crate::sample::{Observation, ThreadObservation};
 use crate::signal::Signal;
+use crate::trial::{
+    Arm, EffectEstimate, PairedEffect, ProgressMeasure, Trial, TrialTiming, Verdict,
+};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Quanta that are compared before a change, and after it.
+/// Quanta that are compared before a change, and after it, and that count in a stretch.
 const WINDOW: usize = 4;
+/// Quanta before a change that an interval needs.
+const LEAST_BEFORE: usize = 3;
 /// Least share of a PU that an active thread wants.
 const ACTIVE_SHARE: f64 = 0.05;
-/// A fall must exceed this many standard deviations of progress, otherwise it can be noise.
-const DEVIATIONS: f64 = 3.0;
 /// Threads must spend at least this share of their time on the PUs of the plan, otherwise the
 /// quantum does not count for or against it.
 const HELD: f64 = 0.5;
-/// The longest hold-off, quanta.
-const LONGEST: u64 = 256;
+/// Pairs of stretches after which a policy that is not surely harmful is no longer suspected.
+const MOST_PAIRS: usize = 12;
+/// Half of the stretches of a trial are unmanaged.
+const HALF: f64 = 0.5;
 
 /// Permission for the policy to decide the next quantum.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,10 +50,11 @@ pub struct Backoff {
     /// Relative fall of progress that is tolerated; `None` switches the watch off.
     tolerance: Option<f64>,
     recent: VecDeque<QuantumProgress>,
-    trial: Option<PlanTrial>,
-    held_for: u64,
-    next_hold: u64,
-    reason: String,
+    comparison: Option<PlanComparison>,
+    /// Trial of the policy since progress fell; `None` if it is not suspected.
+    trial: Option<Trial>,
+    /// Verdict of the last trial that is over.
+    cleared: Option<Verdict>,
     undone: u64,
     largest_fall: f64,
     not_held: u64,
@@ -63,8 +69,9 @@ struct QuantumProgress {
     active: BTreeSet<ThreadId>,
 }
 
+/// Progress before a plan and under it.
 #[derive(Clone, Debug)]
-struct PlanTrial {
+struct PlanComparison {
     before: Vec<f64>,
     active: BTreeSet<ThreadId>,
     after: Vec<f64>,
@@ -84,10 +91,9 @@ impl Backoff {
         Self {
             tolerance: None,
             recent: VecDeque::new(),
+            comparison: None,
             trial: None,
-            held_for: 0,
-            next_hold: 2 * WINDOW as u64,
-            reason: String::new(),
+            cleared: None,
             undone: 0,
             largest_fall: 0.0,
             not_held: 0,
@@ -116,40 +122,88 @@ impl Backoff {
         self.largest_fall
     }
 
+    /// Effect of the policy by its trial since progress fell, or by the last such trial. `None` if
+    /// there was none, or too few pairs of stretches for an interval.
+    pub fn verdict(&self) -> Option<Verdict> {
+        let latest = self.trial.as_ref().map(Trial::verdict);
+        let latest = latest.or_else(|| self.cleared.clone());
+        latest.filter(|verdict| verdict.effect.is_some())
+    }
+
     /// Number of plans without a conclusion, because threads did not stay on their PUs.
     pub fn inconclusive_plans(&self) -> u64 {
         self.not_held
     }
 
-    /// Records the last quantum and returns whether the policy may decide the next.
-    pub fn judge(&mut self, seen: &Observation) -> BackoffVerdict {
+    /// Records the last quantum and returns whether the policy may decide the next. `measure` is
+    /// the machine's measure of progress.
+    pub fn judge(
+        &mut self,
+        seen: &Observation,
+        measure: Option<ProgressMeasure>,
+    ) -> BackoffVerdict {
         let Some(tolerance) = self.tolerance else {
             return BackoffVerdict::GoOn;
         };
+        if let Some(trial) = &mut self.trial {
+            trial.add_quantum(seen);
+            if trial.is_cleared(MOST_PAIRS) {
+                self.cleared = self.trial.take().map(|trial| trial.verdict());
+            }
+            return self.permission();
+        }
         let quantum = QuantumProgress::from_observation(seen);
-        self.update_trial(&quantum, tolerance);
+        let fall = self.compare(&quantum, tolerance);
         self.recent.push_back(quantum);
         if self.recent.len() > WINDOW {
             self.recent.pop_front();
         }
-        if self.held_for == 0 {
-            return BackoffVerdict::GoOn;
+        if let (Some(fall), Some(measure)) = (fall, measure) {
+            self.undone += 1;
+            self.largest_fall = self.largest_fall.max(fall);
+            // What is known of progress is about plans of before.
+            self.recent.clear();
+            let timing = TrialTiming {
+                settle_ns: seen.interval_ns,
+                measure_ns: WINDOW as u64 * seen.interval_ns,
+                unmanaged_share: HALF,
+            };
+            let trial = Trial::new(timing, measure, true, self.undone);
+            self.trial = Some(trial.begin_unmanaged(seen.time_ns));
         }
-        self.held_for -= 1;
-        BackoffVerdict::HoldOff(self.reason.clone())
+        self.permission()
     }
 
-    /// Records that a plan was enacted. A trial begins if the plan changed placements and no trial
-    /// is running.
+    fn permission(&self) -> BackoffVerdict {
+        let Some(trial) = &self.trial else {
+            return BackoffVerdict::GoOn;
+        };
+        if trial.is_switched_off() {
+            let effect = trial.verdict().text;
+            return BackoffVerdict::HoldOff(format!("the policy does harm: {effect} for a while"));
+        }
+        match trial.arm() {
+            Arm::Managed => BackoffVerdict::GoOn,
+            Arm::Unmanaged => BackoffVerdict::HoldOff(format!(
+                "progress fell by {:.0} percent after a change: undone; stretches with and without \
+                 the policy are compared",
+                100.0 * self.largest_fall
+            )),
+        }
+    }
+
+    /// Records that a plan was enacted. A comparison begins if the plan changed placements and no
+    /// comparison or trial is running.
     pub fn record_enactment(&mut self, seen: &Observation, changed: bool) {
-        if self.tolerance.is_none() || !changed || self.trial.is_some() || self.held_for > 0 {
+        let is_busy = self.comparison.is_some() || self.trial.is_some();
+        if self.tolerance.is_none() || !changed || is_busy {
             return;
         }
         let active = QuantumProgress::from_observation(seen).active;
         let same = self.recent.iter().filter(|q| q.active == active);
         let before: Vec<f64> = same.map(|q| q.progress).collect();
-        if before.len() >= 2 {
-            self.trial = Some(PlanTrial {
+        if before.len() >= LEAST_BEFORE {
+            self.comparison = Some(PlanComparison {
                 before,
                 active,
                 after: Vec::new(),
@@ -157,41 +211,23 @@ impl Backoff {
         }
     }
 
-    fn update_trial(&mut self, quantum: &QuantumProgress, tolerance: f64) {
-        let Some(trial) = &mut self.trial else {
-            return;
-        };
+    /// Adds a quantum to the comparison, and returns the fall of progress at its end, if there is
+    /// one.
+    fn compare(&mut self, quantum: &QuantumProgress, tolerance: f64) -> Option<f64> {
+        let comparison = self.comparison.as_mut()?;
         if !quantum.held {
             self.not_held += 1;
         }
-        if trial.active != quantum.active || !quantum.held {
-            self.trial = None;
-            return;
+        if comparison.active != quantum.active || !quantum.held {
+            self.comparison = None;
+            return None;
         }
-        trial.after.push(quantum.progress);
-        if trial.after.len() == WINDOW {
-            let fall = trial.significant_fall(tolerance);
-            self.trial = None;
-            self.finish_trial(fall);
+        comparison.after.push(quantum.progress);
+        if comparison.after.len() < WINDOW {
+            return None;
         }
-    }
-
-    fn finish_trial(&mut self, fall: Option<f64>) {
-        match fall {
-            Some(fall) => {
-                self.undone += 1;
-                self.largest_fall = self.largest_fall.max(fall);
-                self.held_for = self.next_hold;
-                self.reason = format!(
-                    "progress fell by {:.0} percent after the last change: undone, \
-                     next attempt in {} quanta",
-                    100.0 * fall,
-                    self.next_hold
-                );
-                self.next_hold = (2 * self.next_hold).min(LONGEST);
-            }
-            None => self.next_hold = 2 * WINDOW as u64,
-        }
+        let effect = self.comparison.take()?.effect()?;
+        (effect.ratio < 1.0 - tolerance && effect.high < 1.0).then_some(1.0 - effect.ratio)
     }
 }
 
@@ -210,14 +246,14 @@ impl QuantumProgress {
     }
 }
 
-impl PlanTrial {
-    /// Relative fall of mean progress, or `None` if it is within tolerance or variation.
-    fn significant_fall(&self, tolerance: f64) -> Option<f64> {
-        let (before, after) = (mean(&self.before), mean(&self.after));
-        let fall = before - after;
-        let noise = DEVIATIONS * deviation(&self.before).max(deviation(&self.after));
-        let significant = before > 0.0 && fall > tolerance * before && fall > noise;
-        significant.then(|| fall / before)
+impl PlanComparison {
+    /// Progress under the plan over that before it, quantum by quantum.
+    fn effect(&self) -> Option<EffectEstimate> {
+        let mut effect = PairedEffect::default();
+        for (&before, &after) in self.before.iter().zip(&self.after) {
+            effect.add(after, before, false);
+        }
+        effect.estimate()
     }
 }
 
@@ -242,98 +278,144 @@ fn progress(seen: &Observation) -> f64 {
     }
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-/// Sample standard deviation; 0 for fewer than two values.
-fn deviation(values: &[f64]) -> f64 {
-    if values.len() < 2 {
-        return 0.0;
-    }
-    let centre = mean(values);
-    let squares: f64 = values.iter().map(|v| (v - centre).powi(2)).sum();
-    (squares / (values.len() - 1) as f64).sqrt()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::Reading;
-    use crate::sample::Throttle;
+    use crate::sample::{Reading, Throttle};
     use crate::signal::Tier;
     use crate::testing::{INTERVAL_NS, observation};
     use crate::topology::Topology;
 
-    /// Two active threads that wait for this share of their runnable time.
-    fn quantum(waiting: f64) -> Observation {
-        let topology = Topology::uniform(2, 1).unwrap();
-        let mut seen = observation(&topology, &[(1, 0.0), (2, 0.0)]);
-        for thread in &mut seen.threads {
-            let wait_ns = INTERVAL_NS as f64 * waiting / (1.0 - waiting);
-            let reading = Reading::fully_counted(wait_ns, Tier::Proc, INTERVAL_NS);
-            thread.sample.set(Signal::WaitTime, reading);
-        }
-        seen
+    const MEASURE: Option<ProgressMeasure> = Some(ProgressMeasure::Waiting);
+
+    /// Quanta of two active threads, one after the other.
+    struct Quanta {
+        backoff: Backoff,
+        time_ns: u64,
     }
 
-    /// Feeds quanta, with a change enacted after the `WINDOW`th; counts the quanta held off.
-    fn held(backoff: &mut Backoff, before: f64, after: f64) -> usize {
-        for i in 0..WINDOW {
-            backoff.judge(&quantum(before));
-            backoff.record_enactment(&quantum(before), i + 1 == WINDOW);
+    impl Quanta {
+        /// `WINDOW` quanta in which threads wait for this share of their runnable time, and then a
+        /// plan that changes placements.
+        fn before_change(waiting: f64) -> Self {
+            let mut quanta = Self {
+                backoff: Backoff::new(0.05),
+                time_ns: 0,
+            };
+            for _ in 0..WINDOW {
+                let seen = quanta.next(waiting);
+                quanta.judge(&seen);
+            }
+            let last = quanta.next(waiting);
+            quanta.backoff.record_enactment(&last, true);
+            quanta
         }
-        let verdicts = (0..50).map(|_| backoff.judge(&quantum(after)));
-        verdicts.filter(|v| *v != BackoffVerdict::GoOn).count()
+
+        fn next(&mut self, waiting: f64) -> Observation {
+            let topology = Topology::uniform(2, 1).unwrap();
+            let mut seen = observation(&topology, &[(1, 0.0), (2, 0.0)]);
+            self.time_ns += INTERVAL_NS;
+            (seen.time_ns, seen.interval_ns) = (self.time_ns, INTERVAL_NS);
+            for thread in &mut seen.threads {
+                let wait_ns = INTERVAL_NS as f64 * waiting / (1.0 - waiting);
+                let reading = Reading::fully_counted(wait_ns, Tier::Proc, INTERVAL_NS);
+                thread.sample.set(Signal::WaitTime, reading);
+            }
+            seen
+        }
+
+        fn judge(&mut self, seen: &Observation) -> bool {
+            self.backoff.judge(seen, MEASURE) == BackoffVerdict::GoOn
+        }
+
+        /// Numbers of the quanta that are managed, among so many in which threads wait as long as
+        /// `waiting` returns for a quantum with this number and with or without the policy.
+        fn managed(&mut self, quanta: usize, waiting: impl Fn(usize, bool) -> f64) -> Vec<usize> {
+            let mut managed = Vec::new();
+            let mut is_managed = true;
+            for number in 0..quanta {
+                if is_managed {
+                    managed.push(number);
+                }
+                let seen = self.next(waiting(number, is_managed));
+                is_managed = self.judge(&seen);
+            }
+            managed
+        }
+    }
+
+    /// Threads wait under the policy only. Four quanta raise the suspicion. The interval that holds
+    /// at any time exists from six pairs on, so that six managed stretches of five quanta follow.
+    #[test]
+    fn policy_that_makes_threads_queue_is_withdrawn() {
+        let mut quanta = Quanta::before_change(0.0);
+        let managed = quanta.managed(300, |_, is_managed| if is_managed { 0.4 } else { 0.0 });
+        assert_eq!(managed[..WINDOW], [0, 1, 2, 3]);
+        assert!(managed[WINDOW] >= WINDOW + 5, "{managed:?}");
+        assert!(managed.len() <= WINDOW + 6 * 5, "{managed:?}");
+        assert_eq!(quanta.backoff.undone_plans(), 1);
+        assert!((quanta.backoff.largest_fall() - 0.4).abs() < 1e-9);
+        let verdict = quanta.backoff.verdict().unwrap();
+        assert!((verdict.effect.unwrap() - 0.6).abs() < 1e-9, "{verdict:?}");
+        assert!(verdict.high.unwrap() < 1.0);
+        assert!(verdict.text.contains("policy switched off"), "{verdict:?}");
     }
 
     #[test]
-    fn plan_that_makes_threads_queue_is_undone() {
-        let mut backoff = Backoff::new(0.05);
-        assert_eq!(held(&mut backoff, 0.0, 0.4), 2 * WINDOW);
-        assert_eq!(backoff.undone_plans(), 1);
-    }
-
-    #[test]
-    fn each_hold_off_is_twice_as_long() {
-        let mut backoff = Backoff::new(0.05);
-        held(&mut backoff, 0.0, 0.4);
-        assert_eq!(held(&mut backoff, 0.0, 0.4), 4 * WINDOW);
+    fn fall_that_comes_from_elsewhere_clears_the_policy() {
+        let mut quanta = Quanta::before_change(0.0);
+        // Others take CPUs from the change on, with and without the policy.
+        let managed = quanta.managed(400, |_, _| 0.4);
+        let trial = WINDOW + MOST_PAIRS * 2 * (WINDOW + 1);
+        assert_eq!(managed.len(), 400 - (trial - WINDOW) / 2);
+        assert!(managed.contains(&trial) && managed.last() == Some(&399));
+        let verdict = quanta.backoff.verdict().unwrap();
+        assert!(
+            verdict.text.starts_with("no difference found"),
+            "{verdict:?}"
+        );
     }
 
     #[test]
     fn better_and_slightly_worse_plans_are_kept() {
         for after in [0.0, 0.1, 0.12] {
-            assert_eq!(held(&mut Backoff::new(0.05), 0.1, after), 0, "{after}");
+            let managed = Quanta::before_change(0.1).managed(50, |_, _| after);
+            assert_eq!(managed.len(), 50, "{after}");
         }
+    }
+
+    #[test]
+    fn noise_raises_no_suspicion() {
+        // A mean fall of 10 percent, in quanta that differ by more than that.
+        let mut quanta = Quanta::before_change(0.0);
+        let managed = quanta.managed(4, |number, _| if number == 0 { 0.4 } else { 0.0 });
+        assert_eq!(managed.len(), 4);
+        assert_eq!(quanta.backoff.undone_plans(), 0);
     }
 
     #[test]
     fn other_active_threads_prevent_a_conclusion() {
-        let mut backoff = Backoff::new(0.05);
-        for i in 0..WINDOW {
-            backoff.judge(&quantum(0.0));
-            backoff.record_enactment(&quantum(0.0), i + 1 == WINDOW);
+        let mut quanta = Quanta::before_change(0.0);
+        for _ in 0..20 {
+            let mut fewer = quanta.next(0.4);
+            fewer.threads.pop();
+            assert!(quanta.judge(&fewer));
         }
-        let mut fewer = quantum(0.4);
-        fewer.threads.pop();
-        assert!((0..20).all(|_| backoff.judge(&fewer) == BackoffVerdict::GoOn));
     }
 
     #[test]
     fn plan_not_in_force_is_not_undone() {
-        let mut backoff = Backoff::new(0.05);
-        for i in 0..WINDOW {
-            backoff.judge(&quantum(0.0));
-            backoff.record_enactment(&quantum(0.0), i + 1 == WINDOW);
+        let mut quanta = Quanta::before_change(0.0);
+        for _ in 0..20 {
+            let mut astray = quanta.next(0.4);
+            for thread in &mut astray.threads {
+                let in_place = 0.2 * thread.sample.cpu_time_ns();
+                let reading = Reading::fully_counted(in_place, Tier::Proc, INTERVAL_NS);
+                thread.sample.set(Signal::PlannedTime, reading);
+            }
+            assert!(quanta.judge(&astray));
         }
-        let mut astray = quantum(0.4);
-        for thread in &mut astray.threads {
-            let in_place = 0.2 * thread.sample.cpu_time_ns();
-            let reading = Reading::fully_counted(in_place, Tier::Proc, INTERVAL_NS);
-            thread.sample.set(Signal::PlannedTime, reading);
-        }
-        assert!((0..20).all(|_| backoff.judge(&astray) == BackoffVerdict::GoOn));
+        let backoff = &quanta.backoff;
         assert_eq!(
             (backoff.inconclusive_plans(), backoff.undone_plans()),
             (1, 0)
@@ -342,25 +424,27 @@ mod tests {
 
     #[test]
     fn throttled_threads_do_not_count() {
-        let mut backoff = Backoff::new(0.05);
-        for i in 0..WINDOW {
-            backoff.judge(&quantum(0.0));
-            backoff.record_enactment(&quantum(0.0), i + 1 == WINDOW);
-        }
-        let mut throttled = quantum(0.9);
+        let mut quanta = Quanta::before_change(0.0);
         let throttle = Throttle {
             group: "/a".into(),
             cpus: 0.1,
             share: 1.0,
         };
-        let ids = throttled.threads.iter().map(|thread| thread.id);
-        throttled.throttled = ids.map(|id| (id, throttle.clone())).collect();
-        assert!((0..20).all(|_| backoff.judge(&throttled) == BackoffVerdict::GoOn));
-        assert_eq!(backoff.undone_plans(), 0);
+        for _ in 0..20 {
+            let mut throttled = quanta.next(0.9);
+            let ids = throttled.threads.iter().map(|thread| thread.id);
+            throttled.throttled = ids.map(|id| (id, throttle.clone())).collect();
+            assert!(quanta.judge(&throttled));
+        }
+        assert_eq!(quanta.backoff.undone_plans(), 0);
     }
 
     #[test]
     fn disabled_backoff_never_holds_off() {
-        assert_eq!(held(&mut Backoff::off(), 0.0, 0.9), 0);
+        let mut quanta = Quanta::before_change(0.0);
+        quanta.backoff = Backoff::off();
+        let last = quanta.next(0.0);
+        quanta.backoff.record_enactment(&last, true);
+        assert_eq!(quanta.managed(50, |_, _| 0.9).len(), 50);
     }
 }

@@ -10,7 +10,7 @@ use crate::policy::{Policy, PolicyRng, View, Wishes};
 use crate::sample::Observation;
 use crate::signal::SignalOffers;
 use crate::topology::Topology;
-use crate::trial::{Arm, Trial};
+use crate::trial::{Arm, ProgressMeasure, Trial, Verdict};
 use crate::unbalanced::{hide_unbalanced, split_places};
 use rand::SeedableRng;
 use serde::{Deserialize, Serialize};
@@ -180,6 +180,12 @@ impl<M: Machine> ControlLoop<M> {
         self.backoff.largest_fall()
     }
 
+    /// Effect of the policy by the trial that back-off makes after progress fell; `None` if there was
+    /// none, or too few pairs of stretches for an interval.
+    pub fn back_off_verdict(&self) -> Option<Verdict> {
+        self.backoff.verdict()
+    }
+
     /// Number of plans without a conclusion, because threads did not stay on their PUs.
     pub fn inconclusive_plans(&self) -> u64 {
         self.backoff.inconclusive_plans()
@@ -262,7 +268,10 @@ impl<M: Machine> ControlLoop<M> {
             }
             Some(_) => BackoffVerdict::GoOn,
             None if probed => BackoffVerdict::GoOn,
-            None => self.backoff.judge(observation),
+            None => {
+                let measure = ProgressMeasure::from_offers(self.machine.offers());
+                self.backoff.judge(observation, measure)
+            }
         };
         let decision = match verdict {
             BackoffVerdict::GoOn => self.policy.decide(view, &mut self.rng),

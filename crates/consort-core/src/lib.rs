@@ -49,7 +49,7 @@ pub use gain::Gain;
 pub use ids::{ProgramId, PuId, ThreadId};
 pub use mix::Mix;
 pub use per_program_policy::{PerProgramPolicy, PolicyFactory};
-pub use plan::{Decision, Placement, Plan};
+pub use plan::{Alternative, Decision, Placement, Plan};
 pub use pu_set::{MAX_PU, PuSet, PuSetError};
 pub use sample::{
     IntervalEnd, LeaveReason, Observation, Reading, Sample, ThreadObservation, Throttle,

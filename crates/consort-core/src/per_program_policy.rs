@@ -140,10 +140,15 @@ fn join(joined: &mut Decision, part: Decision, name: &str) {
     joined.placements.extend(part.placements);
     joined.paused.extend(part.paused);
     joined.teams.extend(part.teams);
-    let PlanReport { notes, threads } = part.report;
+    let PlanReport {
+        notes,
+        threads,
+        alternatives,
+    } = part.report;
     let notes = notes.into_iter().map(|note| format!("{name}: {note}"));
     joined.report.notes.extend(notes);
     joined.report.threads.extend(threads);
+    joined.report.alternatives.extend(alternatives);
 }
 
 #[cfg(test)]

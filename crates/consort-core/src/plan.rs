@@ -48,6 +48,19 @@ pub struct Reason {
     pub facts: Vec<Fact>,
 }
 
+/// A place that a policy could have chosen for a thread, and the predicted cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Alternative {
+    /// The place, for example a co-runner or a core.
+    pub place: String,
+    /// Cost by which the policy compared it; the least is best.
+    pub cost: f64,
+    /// Name of the cost, with its unit.
+    pub measure: Cow<'static, str>,
+    /// True for the place that was chosen.
+    pub is_chosen: bool,
+}
+
 /// Explanation of a whole plan, rendered only when it is shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlanReport {
@@ -55,6 +68,10 @@ pub struct PlanReport {
     pub notes: Vec<String>,
     /// Reason for the place of each thread.
     pub threads: BTreeMap<ThreadId, Reason>,
+    /// Places that were compared for each thread, the chosen one and its closest rivals. A thread is
+    /// missing if the policy places it by a rule, without comparing costs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub alternatives: BTreeMap<ThreadId, Vec<Alternative>>,
 }
 
 /// Decision of a policy, from which the control loop makes a [`Plan`].

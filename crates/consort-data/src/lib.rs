@@ -6,7 +6,7 @@
 //! of their own.
 //!
 //! A [`ReportTable`] has keyed rows of [`Cell`]s (counts, means with intervals, texts, reasons for
-//! missing values), and a [`Figure`] has a [`Plot`] of one of five shapes.
+//! missing values), and a [`Figure`] has a [`Plot`] of one of six shapes.
 //! [`ReportTable::to_csv`], [`draw`] and [`html`] turn them into CSV, SVG and HTML. [`list`] prints rows
 //! of any type, and [`long`] collects numbers one per row.
 //!
@@ -31,13 +31,14 @@ mod report_table;
 mod svg;
 mod table;
 mod table_file;
+mod trace;
 
 pub use atomic_file::{AtomicFile, PREFIX, PUBLIC, write_atomically};
 pub use cell::Cell;
 pub use csv::{escape_field, write_csv};
 pub use figure::{
     Axis, Bar, BarChart, BarSeries, Figure, FigureError, FigurePoint, HeatMap, LineChart,
-    MAX_SERIES, Plot, PointSeries, ScatterChart, Tornado, TornadoRow,
+    MAX_SERIES, Plot, PointSeries, RowSpan, ScatterChart, SpanChart, SpanRow, Tornado, TornadoRow,
 };
 pub use grid::{ColumnHead, lay_out};
 pub use headline::{HEADLINE, HeadlineTable, percent_above_one};
@@ -52,3 +53,4 @@ pub use table::{Column, Table, Values};
 pub use table_file::{
     TableError, TableFormat, TableShape, TableSink, is_table_path, read_csv, write_table,
 };
+pub use trace::{TraceTrack, TraceWriter};

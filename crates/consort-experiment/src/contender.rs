@@ -140,7 +140,7 @@ impl Contender {
     }
 
     /// True if it is an operating system without a policy.
-    pub(super) fn leaves_all_to_os(&self) -> bool {
+    pub fn leaves_all_to_os(&self) -> bool {
         matches!(&self.who, ContenderKind::Policy(spec) if spec.name == NO_POLICY)
     }
 

@@ -74,8 +74,8 @@ pub struct ExperimentContext<'a> {
 }
 
 impl<'a> ExperimentContext<'a> {
-    /// A context; `progress` is called after each job, from any thread but one
-    /// at a time.
+    /// A context; `progress` is called before the first job and after each, from any thread but
+    /// one at a time.
     pub fn new(
         seed: u64,
         scale: Scale,
@@ -169,6 +169,10 @@ impl<'a> ExperimentContext<'a> {
             .map_err(|error| JobsError::Workers(error.to_string()))?;
         let done = Mutex::new(0);
         let stop = StopRequest::current();
+        (self.progress)(StageProgress {
+            done: 0,
+            total: jobs,
+        });
         let tracked = |at: usize| {
             if stop.is_requested() {
                 return Err(JobsError::Stopped);
@@ -276,7 +280,7 @@ mod tests {
         let context = ExperimentContext::new(1, Scale::Quick, workers(3), &note);
         context.map(&[(); 20], |()| ()).unwrap();
         let counts: Vec<usize> = seen.lock().unwrap().iter().map(|p| p.done).collect();
-        assert_eq!(counts, (1..=20).collect::<Vec<_>>());
+        assert_eq!(counts, (0..=20).collect::<Vec<_>>());
         assert!(seen.lock().unwrap().iter().all(|p| p.total == 20));
         assert_eq!(context.by_scale(2, 10), 2);
     }

@@ -80,6 +80,7 @@ pub(crate) fn segment(
         from_ps: span_ps[0],
         to_ps: span_ps[1],
         doing: PuUse::Work,
+        phase: (0, 1),
         kernel_share: 0.0,
         rates,
     }

@@ -72,7 +72,11 @@ fn entry(report: &StudyReport) -> String {
 fn study_body(report: &StudyReport, published: Option<&ReferenceView>) -> Result<String, SvgError> {
     let output = &report.output;
     let verdict = published.map(|view| html_verdict(view.verdicts.title()));
-    let mut body = verdict.unwrap_or_default() + &study_facts(report);
+    let mut body = verdict.unwrap_or_default();
+    if let Some(answer) = &report.answer {
+        body += &html_verdict(answer);
+    }
+    body += &study_facts(report);
     if let Some(view) = published {
         body += &table(&view.verdicts);
         for one in &view.figures {

@@ -278,6 +278,7 @@ fn report(
         seed: context.seed(),
         scale: context.scale(),
         seconds: 0.0,
+        answer: None,
         mechanism: Vec::new(),
         output,
     })

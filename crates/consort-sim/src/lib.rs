@@ -17,7 +17,6 @@ pub mod os;
 pub mod phase;
 pub mod pmu;
 mod sim_machine;
-pub mod timeline;
 
 use consort_describe::math;
 

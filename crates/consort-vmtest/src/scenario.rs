@@ -25,6 +25,10 @@ pub enum ScenarioKind {
         /// Busy threads next to it that Consort does not manage.
         foreign: u32,
     },
+    /// A trial, `managed`, `unmanaged`, managed `again` and unmanaged a `second` time, as masks show
+    /// it if the enactor is `pin`; else it lasts for some stretches. Its `timeline` has the
+    /// unmanaged stretches and the counts of nudges.
+    Trial,
     /// `inside` a cpuset; then the cpuset has `shrunk`; `after` the run it is `lifted`.
     Cpuset {
         /// The PUs of the cpuset.
@@ -163,6 +167,7 @@ impl ScenarioKind {
             Self::Brief => ("brief.sh", include_str!("../scenarios/brief.sh")),
             Self::Held { .. } => ("held.sh", include_str!("../scenarios/held.sh")),
             Self::Cpuset { .. } => ("cpuset.sh", include_str!("../scenarios/cpuset.sh")),
+            Self::Trial => ("trial.sh", include_str!("../scenarios/trial.sh")),
             Self::Cookies => ("cookies.sh", include_str!("../scenarios/cookies.sh")),
             Self::Offline => ("offline.sh", include_str!("../scenarios/offline.sh")),
         }
@@ -173,6 +178,9 @@ impl ScenarioKind {
             Self::Cpuset { pus, shrunk } => format!("export CPUSET={pus} SHRUNK={shrunk}\n"),
             Self::Held { seconds, foreign } => {
                 format!("export HOLD={seconds} FOREIGN={foreign}\n")
+            }
+            Self::Trial => {
+                "export FLAGS=\"--trial --stretch 12s --timeline /tmp/$NAME.trace\"\n".to_owned()
             }
             _ => String::new(),
         }

@@ -10,6 +10,7 @@ mod options;
 mod output;
 mod progress;
 mod report;
+mod timelines;
 mod values;
 
 use crate::values::COMPLETE;

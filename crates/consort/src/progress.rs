@@ -2,11 +2,12 @@
 
 use crate::output::count;
 use consort_core::{Class, ControlTurn};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
@@ -107,14 +108,31 @@ pub(crate) struct ProgressMeter(ProgressBar);
 
 pub(crate) fn start_meter(what: impl Into<Cow<'static, str>>) -> ProgressMeter {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) =
-        ProgressStyle::with_template("{elapsed} {wide_bar} {pos}/{len} {msg}, {eta} left")
-    {
-        bar.set_style(style);
+    if let Ok(style) = ProgressStyle::with_template("{elapsed} {wide_bar} {done} {msg}{left}") {
+        bar.set_style(
+            style
+                .with_key("done", write_done)
+                .with_key("left", write_left),
+        );
     }
     bar.set_message(what);
     start_ticking(&bar);
     ProgressMeter(bar)
+}
+
+fn write_done(state: &ProgressState, out: &mut dyn fmt::Write) {
+    let _ = match state.len().filter(|&len| len > 0) {
+        Some(len) => write!(out, "{}/{len}", state.pos()),
+        None => write!(out, "{}/?", state.pos()),
+    };
+}
+
+/// The estimate of the time left, as soon as something is done that it can follow from.
+fn write_left(state: &ProgressState, out: &mut dyn fmt::Write) {
+    if state.pos() > 0 {
+        let left = HumanDuration(state.eta());
+        let _ = write!(out, ", about {left} left");
+    }
 }
 
 /// Starts the thread that redraws a bar. It takes no signals: a live machine waits for those of its
@@ -150,6 +168,11 @@ pub(crate) fn start_instruction_meter(limit: Option<u64>, stdout_taken: bool) ->
 }
 
 impl ProgressMeter {
+    /// True if stderr is a terminal.
+    pub(crate) fn is_shown(&self) -> bool {
+        !self.0.is_hidden()
+    }
+
     pub(crate) fn set_position(&self, done: u64) {
         self.0.set_position(done);
     }
@@ -161,5 +184,12 @@ impl ProgressMeter {
 
     pub(crate) fn finish(&self) {
         self.0.finish_and_clear();
+    }
+}
+
+impl Drop for ProgressMeter {
+    /// After an error the line must not stay above the message.
+    fn drop(&mut self) {
+        self.finish();
     }
 }

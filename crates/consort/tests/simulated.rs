@@ -192,7 +192,15 @@ fn a_timeline_is_whole_and_an_explanation_sums_up() {
     let path = folder.path().join("t.json");
     let run = simulate(&["--timeline", path.to_str().unwrap(), "--explain", "5"]);
     let timeline: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    assert!(timeline["traceEvents"].as_array().unwrap().len() > 16);
+    let events = timeline["traceEvents"].as_array().unwrap();
+    let count = |ph: &str, text: &str| {
+        let has = |event: &&Value| event["ph"] == ph && event["name"].to_string().contains(text);
+        events.iter().filter(has).count()
+    };
+    // Eight programs end, and each has slices and a counter.
+    assert!(count("X", "") >= 8 && count("i", "has done its work") >= 8);
+    assert!(count("C", "IPC of ") >= 8 && count("C", "memory of node") >= 1);
+    assert_eq!(count("X", "switching"), 0);
     // By hand: the differences by cause, over all cycles alone, are the slowdown; a program on a CPU
     // of its own waits for nothing.
     let terms = run["explain"]["stack"].as_array().unwrap();

@@ -8,6 +8,7 @@ use common::{
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Stdio;
 
 /// A shell that computes for about two seconds of CPU time and starts nothing.
@@ -18,26 +19,18 @@ fn unmanaged_stretches_have_every_mask_as_it_was() {
     if pus() < 2 {
         return skipped("a mask can be narrowed only where there are two CPUs");
     }
+    let folder = folder();
+    let [page, trace] = ["run.html", "trace.json"].map(|name| folder.path().join(name));
+    let trial = ["--trial", "--stretch", "300ms", "-i", "20ms"];
     let mut child = consort()
-        .args([
-            "run",
-            "--no-daemon",
-            "--format",
-            "json",
-            "--trial",
-            "--stretch",
-            "300ms",
-        ])
-        .args([
-            "-i",
-            "20ms",
-            "--enact",
-            "pin",
-            "--policy",
-            "mapping:map=0",
-            "--",
-        ])
-        .args(["sh", "-c", LOOP])
+        .args(["run", "--no-daemon", "--format", "json"])
+        .args(trial)
+        .args(["--enact", "pin", "--policy", "mapping:map=0"])
+        .arg("--report-html")
+        .arg(&page)
+        .arg("--timeline")
+        .arg(&trace)
+        .args(["--", "sh", "-c", LOOP])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -60,6 +53,45 @@ fn unmanaged_stretches_have_every_mask_as_it_was() {
         "{verdict}"
     );
     assert!(verdict["measure"].is_string(), "{verdict}");
+    check_picture(&std::fs::read_to_string(page).unwrap());
+    check_timeline(&std::fs::read_to_string(trace).unwrap());
+}
+
+/// The page shows who ran where, with the stretches.
+fn check_picture(page: &str) {
+    assert!(
+        page.contains("Who ran where") && page.contains("sh "),
+        "no picture"
+    );
+    assert!(page.contains("Shaded:"), "no stretches");
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+}
+
+/// Every event has what its kind requires, and there is one of each.
+fn check_timeline(text: &str) {
+    let trace: Value = serde_json::from_str(text).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap();
+    let mut seen = BTreeSet::new();
+    for event in events {
+        let kind = event["ph"].as_str().unwrap();
+        let has = |keys: &[&str]| keys.iter().all(|key| event[key].is_number());
+        let required = match kind {
+            "M" => event["args"]["name"].is_string(),
+            "X" => has(&["ts", "dur"]) && event["dur"].as_f64().unwrap() >= 0.0,
+            "i" => has(&["ts"]) && event["s"] == "t",
+            "C" => has(&["ts"]) && event["args"]["value"].is_number(),
+            _ => false,
+        };
+        assert!(
+            required && has(&["pid", "tid"]) && event["name"].is_string(),
+            "{event}"
+        );
+        seen.insert(match kind {
+            "X" if event["name"] == "unmanaged stretch" => "stretch",
+            kind => kind,
+        });
+    }
+    assert_eq!(seen, BTreeSet::from(["C", "M", "X", "i", "stretch"]));
 }
 
 #[test]
@@ -86,49 +118,34 @@ fn run_without_trial_says_that_nothing_was_measured() {
 const TWICE_IF_MANAGED: &str =
     "tr '\\0' ' ' </proc/$PPID/cmdline | grep -q q[u]iet && echo done: 2.0 || echo done: 1.0";
 
-#[test]
-fn winner_of_runs_is_written() {
-    let home = folder();
+/// A trial of the policy `spread` on whole runs of that command, with a home of its own.
+fn trial_of_runs(home: &Path, options: &[&str]) -> Value {
+    let policy = ["trial", "--policies", "spread", "--warm-up", "0", "--write"];
     let mut command = consort();
     command
-        .args([
-            "trial",
-            "-n",
-            "4",
-            "--warm-up",
-            "0",
-            "--policies",
-            "spread",
-            "--write",
-        ])
-        .args([
-            "--metric",
-            "print:done:",
-            "--format",
-            "json",
-            "--",
-            "sh",
-            "-c",
-            TWICE_IF_MANAGED,
-        ])
-        .env("HOME", home.path())
+        .args(policy)
+        .args(["--metric", "print:done:", "--format", "json"])
+        .args(options)
+        .args(["--", "sh", "-c", TWICE_IF_MANAGED])
+        .env("HOME", home)
         .env_remove("XDG_CONFIG_HOME");
     let output = run(&mut command);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let report = json(&output);
+    json(&output)
+}
+
+#[test]
+fn winner_of_runs_is_written() {
+    let home = folder();
+    let report = trial_of_runs(home.path(), &["-n", "4"]);
     assert_eq!(report["winner"], "spread");
     let verdict = &report["verdict"];
     assert_eq!(
         (verdict["effect"].as_f64(), verdict["pairs"].as_u64()),
         (Some(2.0), Some(4))
     );
-    assert!(
-        verdict["text"]
-            .as_str()
-            .unwrap()
-            .starts_with("100.00 % faster"),
-        "{verdict}"
-    );
+    let text = verdict["text"].as_str().unwrap();
+    assert!(text.starts_with("100.00 % faster"), "{verdict}");
     let written = home.path().join(".config/consort/config.d/50-trial.toml");
     let written = std::fs::read_to_string(written).unwrap();
     assert!(written.contains("[run]\npolicy = \"spread\""), "{written}");
@@ -137,31 +154,7 @@ fn winner_of_runs_is_written() {
 #[test]
 fn loser_is_dropped_early_and_nothing_is_written() {
     let home = folder();
-    let mut command = consort();
-    command
-        .args([
-            "trial",
-            "-n",
-            "30",
-            "--warm-up",
-            "0",
-            "--policies",
-            "spread",
-            "--write",
-        ])
-        .args([
-            "--metric",
-            "print:done:",
-            "--metric-is",
-            "less",
-            "--format",
-            "json",
-            "--",
-        ])
-        .args(["sh", "-c", TWICE_IF_MANAGED])
-        .env("HOME", home.path())
-        .env_remove("XDG_CONFIG_HOME");
-    let report = json(&run(&mut command));
+    let report = trial_of_runs(home.path(), &["-n", "30", "--metric-is", "less"]);
     assert_eq!(report["winner"], Value::Null);
     assert!(report["rounds"].as_u64().unwrap() < 30, "{report}");
     assert_eq!(report["arms"][1]["dropped"], true);

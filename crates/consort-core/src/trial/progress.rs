@@ -78,11 +78,14 @@ impl ProgressSums {
         }
     }
 
-    pub(super) fn add_thread(&mut self, sample: &Sample) {
+    /// A throttled thread waits for the limit of its control group, wherever it is placed.
+    pub(super) fn add_thread(&mut self, sample: &Sample, is_throttled: bool) {
         let counted = sample.get(Signal::Instructions);
         self.instructions = self.instructions.zip(counted).map(|(sum, n)| sum + n);
-        self.run_ns += sample.cpu_time_ns();
-        self.wait_ns += sample.get(Signal::WaitTime).unwrap_or(0.0);
+        if !is_throttled {
+            self.run_ns += sample.cpu_time_ns();
+            self.wait_ns += sample.get(Signal::WaitTime).unwrap_or(0.0);
+        }
     }
 
     pub(super) fn add(&mut self, other: &Self) {

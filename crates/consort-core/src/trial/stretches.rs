@@ -27,6 +27,8 @@ pub struct Trial {
     total: PairedEffect,
     programs: BTreeMap<ProgramId, PairedEffect>,
     hold: Hold,
+    /// True if its length depends on what it shows.
+    is_check: bool,
 }
 
 /// Position of the next quantum in the trial.
@@ -95,7 +97,26 @@ impl Trial {
             hold: Hold::Ready {
                 next_ns: tries_again.then_some(first_ns),
             },
+            is_check: false,
         }
+    }
+
+    /// The same from now on, unmanaged at first and only as long as its evidence requires, because
+    /// the policy is suspected to do harm.
+    pub(crate) fn begin_unmanaged(mut self, now_ns: u64) -> Self {
+        (self.now_ns, self.is_check) = (now_ns, true);
+        self.managed_first = false;
+        self.begin_stretch(false);
+        self
+    }
+
+    /// True if there is an effect that is surely no harm, or one that is not surely harm after so
+    /// many pairs.
+    pub(crate) fn is_cleared(&self, most_pairs: usize) -> bool {
+        let effect = self.total.anytime();
+        let is_sure = |is: fn(&EffectEstimate) -> bool| effect.as_ref().is_some_and(is);
+        is_sure(|effect| effect.low > 1.0)
+            || self.total.pairs() >= most_pairs && !is_sure(|effect| effect.high < 1.0)
     }
 
     /// The arm of the next quantum.
@@ -134,8 +155,8 @@ impl Trial {
 
     /// The sentence about the effect so far.
     pub fn verdict(&self) -> Verdict {
-        // A trial that ended because of what it showed needs the interval that allows for that.
-        let estimate = match self.is_switched_off() {
+        // A trial that ends because of what it shows needs the interval that allows for that.
+        let estimate = match self.is_check || self.is_switched_off() {
             true => self.total.anytime(),
             false => self.total.estimate(),
         };
@@ -267,7 +288,7 @@ impl Stretch {
         for thread in seen.threads.iter().chain(&seen.exited) {
             let sums = quantum.entry(seen.program_of(thread.id));
             sums.or_insert_with(|| ProgressSums::for_quantum(seen.interval_ns))
-                .add_thread(&thread.sample);
+                .add_thread(&thread.sample, seen.throttled.contains_key(&thread.id));
         }
         for (id, sums) in quantum {
             self.programs

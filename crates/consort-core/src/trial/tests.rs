@@ -254,3 +254,48 @@ fn waiting_is_the_estimate_without_counters() {
     let verdict = trial.verdict();
     assert!((verdict.effect.unwrap() - 2.0).abs() < 1e-9 && verdict.estimated);
 }
+
+/// Program 2 executes the same instructions in both arms, but in half of the unmanaged quanta it is
+/// not there. Programs run at the same time, so that the total is 1 + 1 instructions per ns in both
+/// arms, although the times of the programs add up to less in the unmanaged ones.
+#[test]
+fn total_progress_is_per_time_of_all_programs() {
+    let mut trial = Trial::new(timing(0.5), MEASURE, false, 4);
+    let alone = program();
+    let mut both = alone.clone();
+    let mut other = both.threads[0].clone();
+    (other.id.pid, other.id.tid) = (2, 2);
+    both.threads.push(other);
+    let mut time_ns = 0;
+    for number in 0..100 {
+        let is_managed = trial.arm() == Arm::Managed;
+        let is_there = is_managed || number % 2 == 0;
+        let mut seen = if is_there { &both } else { &alone }.clone();
+        seen.time_ns = time_ns;
+        advance(&mut seen, 1.0);
+        time_ns = seen.time_ns;
+        if is_there && !is_managed {
+            let twice = Reading::fully_counted(2.0 * QUANTUM_NS as f64, Tier::Counters, QUANTUM_NS);
+            seen.threads[1].sample.set(Signal::Instructions, twice);
+        }
+        trial.add_quantum(&seen);
+    }
+    let total = trial.effect().unwrap();
+    assert!((total.ratio - 1.0).abs() < 1e-9, "{total:?}");
+    let first = trial.effect_on(ProgramId(1)).unwrap();
+    let second = trial.effect_on(ProgramId(2)).unwrap();
+    assert!((first.ratio - 1.0).abs() < 1e-9, "{first:?}");
+    // While it is there, it executes half as fast under management.
+    assert!((second.ratio - 0.5).abs() < 1e-9, "{second:?}");
+}
+
+#[test]
+fn throttled_threads_do_not_wait_for_cpus() {
+    let mut sums = super::progress::ProgressSums::for_quantum(QUANTUM_NS);
+    let mut sample = program().threads[0].sample.clone();
+    let waited = Reading::fully_counted(INTERVAL_NS as f64, Tier::Proc, INTERVAL_NS);
+    sums.add_thread(&sample, false);
+    sample.set(Signal::WaitTime, waited);
+    sums.add_thread(&sample, true);
+    assert_eq!(sums.progress(ProgressMeasure::Waiting), Some(1.0));
+}

@@ -1,6 +1,8 @@
 //! Checks that the parts of a figure fit together.
 
-use super::{Axis, BarChart, Figure, FigureError, HeatMap, MAX_SERIES, Plot, PointSeries, Tornado};
+use super::{
+    Axis, BarChart, Figure, FigureError, HeatMap, MAX_SERIES, Plot, PointSeries, SpanChart, Tornado,
+};
 use crate::report_table::is_file_key;
 
 /// Larger numbers would overflow in the arithmetic on axes.
@@ -48,6 +50,7 @@ impl Plot {
             Self::Scatter(scatter) => check_points(&scatter.x, &scatter.y, &scatter.series),
             Self::HeatMap(map) => map.check(),
             Self::Tornado(tornado) => tornado.check(),
+            Self::Spans(spans) => spans.check(),
         }
     }
 }
@@ -86,6 +89,31 @@ impl Tornado {
         check_finite("threshold", self.threshold)?;
         for row in &self.rows {
             check_finite(&row.name, row.values)?;
+        }
+        check_any(self.rows.len())
+    }
+}
+
+impl SpanChart {
+    fn check(&self) -> Result<(), String> {
+        check_linear(&self.time)?;
+        check_series(self.series.len())?;
+        check_finite("end", [self.end])?;
+        if self.end <= 0.0 {
+            return Err("its time ends at 0 or before; expected an end above 0".to_owned());
+        }
+        check_finite("the shade", self.shaded.iter().flatten().copied())?;
+        for row in &self.rows {
+            let spans = row.spans.iter().flat_map(|s| [s.from, s.to, s.share]);
+            check_finite(&row.name, spans.chain(row.marks.iter().copied()))?;
+            let mut series = row.spans.iter().filter_map(|span| span.series);
+            if let Some(unknown) = series.find(|&series| series >= self.series.len()) {
+                return Err(format!(
+                    "{} has a span of series {unknown}, and there are {}",
+                    row.name,
+                    self.series.len()
+                ));
+            }
         }
         check_any(self.rows.len())
     }

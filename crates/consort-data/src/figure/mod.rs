@@ -70,6 +70,8 @@ pub enum Plot {
     HeatMap(HeatMap),
     /// Bars to both sides of a line, one per thing that is varied.
     Tornado(Tornado),
+    /// Rows of spans over time.
+    Spans(SpanChart),
 }
 
 /// A numeric axis.
@@ -233,6 +235,7 @@ impl Figure {
     /// the drawing mean that it does not say itself.
     pub fn caption(&self) -> String {
         let runs = match self.runs {
+            _ if matches!(self.plot, Plot::Spans(_)) => String::new(),
             0 => "Computed without runs.".to_owned(),
             1 => "One run per value.".to_owned(),
             n => format!("Mean of {n} runs per value."),
@@ -279,7 +282,7 @@ impl Plot {
                 let mut all = series.iter().flat_map(|s| &s.points);
                 all.any(|point| point.ci95.is_some())
             }
-            Self::HeatMap(_) | Self::Tornado(_) => false,
+            Self::HeatMap(_) | Self::Tornado(_) | Self::Spans(_) => false,
         }
     }
 }
@@ -307,6 +310,47 @@ pub struct TornadoRow {
     pub name: String,
     /// The value at its low and at its high end.
     pub values: [f64; 2],
+}
+
+/// Rows of spans over time, for example threads and the CPUs on which they ran.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpanChart {
+    /// The axis of time; linear, from 0.
+    pub time: Axis,
+    /// End of the axis; above 0.
+    pub end: f64,
+    /// Names of the colours in the legend.
+    pub series: Vec<String>,
+    /// The rows, top to bottom.
+    pub rows: Vec<SpanRow>,
+    /// Begin and end of stretches that are shaded behind all rows.
+    pub shaded: Vec<[f64; 2]>,
+}
+
+/// One row of a [`SpanChart`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SpanRow {
+    /// Name of the row.
+    pub name: String,
+    /// Spans, which do not overlap.
+    pub spans: Vec<RowSpan>,
+    /// Instants that are marked by a stroke.
+    pub marks: Vec<f64>,
+}
+
+/// One span of a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowSpan {
+    /// Begin.
+    pub from: f64,
+    /// End.
+    pub to: f64,
+    /// Index of its colour; `None` for a thin grey line.
+    pub series: Option<usize>,
+    /// Height as a share of the row, 0 to 1.
+    pub share: f64,
+    /// Text inside, if there is room.
+    pub label: String,
 }
 
 #[cfg(test)]

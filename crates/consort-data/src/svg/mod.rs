@@ -9,6 +9,7 @@ mod charts;
 mod heat;
 mod sheet;
 mod span;
+mod spans;
 mod tornado;
 
 use crate::figure::{Figure, Plot};
@@ -59,6 +60,7 @@ pub fn draw(figure: &Figure) -> Result<String, SvgError> {
         Plot::Scatter(scatter) => draw_chart(&mut text, figure, scatter),
         Plot::HeatMap(map) => draw_chart(&mut text, figure, map),
         Plot::Tornado(tornado) => draw_chart(&mut text, figure, tornado),
+        Plot::Spans(spans) => draw_chart(&mut text, figure, spans),
     };
     drawn.map_err(|cause| SvgError {
         figure: figure.key().to_owned(),

@@ -38,6 +38,15 @@ pub(super) fn colour(series: usize) -> RGBColor {
     PALETTE[series % PALETTE.len()]
 }
 
+/// Ink for text on the colour of a series; `None` for the one whose colour dark pages invert.
+pub(super) fn contrast(series: usize) -> Option<RGBColor> {
+    match series % PALETTE.len() {
+        0 => Some(WHITE),
+        7 => None,
+        _ => Some(BLACK),
+    }
+}
+
 /// The drawing library divides sizes of text by this before it writes them as SVG.
 const LIBRARY_MEASURE: f64 = 1.24;
 

@@ -172,6 +172,7 @@ fn all() -> Vec<Figure> {
         heat(3),
         heat(24),
         tornado(),
+        spans(),
     ]
 }
 
@@ -429,4 +430,52 @@ fn every_colour_has_a_dark_one() {
         first.starts_with("rect") && first.contains("#FFFFFF"),
         "the ground is {first}"
     );
+}
+
+fn spans() -> Figure {
+    let span = |from: f64, to: f64, series: Option<usize>, share: f64| RowSpan {
+        from,
+        to,
+        series,
+        share,
+        label: series.map_or_else(String::new, |cpu| format!("CPU {cpu}")),
+    };
+    let rows = vec![
+        SpanRow {
+            name: "worker 71".to_owned(),
+            spans: vec![span(0.0, 4.0, Some(0), 1.0), span(4.0, 9.5, Some(1), 0.5)],
+            marks: vec![4.0],
+        },
+        SpanRow {
+            name: "reader 72".to_owned(),
+            spans: vec![span(0.0, 2.0, Some(1), 0.02), span(2.0, 3.0, None, 0.0)],
+            marks: Vec::new(),
+        },
+    ];
+    let chart = SpanChart {
+        time: Axis::linear("Time", Some("s")),
+        end: 9.5,
+        series: names(&["CPU 0", "CPU 1"]),
+        rows,
+        shaded: vec![[5.0, 7.0]],
+    };
+    Figure::new(
+        "spans",
+        "Who ran where",
+        "Shaded: unmanaged.",
+        1,
+        Plot::Spans(chart),
+    )
+    .unwrap()
+}
+
+#[test]
+fn spans_shades_and_marks_are_drawn_once() {
+    let svg = draw(&spans()).unwrap();
+    // Ground, two marks in the legend, a shade, three spans.
+    assert_eq!(svg.matches("<rect").count(), 1 + 2 + 1 + 3);
+    assert!(svg.contains("Time (s)") && svg.contains("worker 71"));
+    // The legend and the two spans with room for their labels.
+    assert_eq!(svg.matches("CPU 0\n").count(), 2);
+    assert!(!svg.contains("One run per value"));
 }

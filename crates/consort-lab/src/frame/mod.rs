@@ -78,6 +78,8 @@ pub struct Frame {
     pub policies: Vec<String>,
     /// Runs of each case and policy; they differ in their seed.
     pub runs: usize,
+    /// Reasons for which results may mean less than they seem to, one sentence each.
+    pub warnings: Vec<String>,
     /// Values by measure: by case, then policy, then run.
     values: BTreeMap<String, Vec<f64>>,
     /// Values by measure of programs, in the same order, with a value for each program of the case.
@@ -91,6 +93,7 @@ impl Frame {
             cases,
             policies,
             runs,
+            warnings: Vec::new(),
             values: BTreeMap::new(),
             of_programs: BTreeMap::new(),
         }

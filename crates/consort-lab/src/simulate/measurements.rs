@@ -65,6 +65,9 @@ pub(crate) struct RunMeasurements {
     pub slowdowns: Vec<f64>,
     /// Returns from the kernel, and threads' time by use.
     pub tally: ReturnTally,
+    /// Decisions of the policy, and the masks that it changed.
+    pub decisions: u64,
+    pub masks: u64,
 }
 
 /// A value of a run.
@@ -144,6 +147,8 @@ impl RunMeasurements {
             migration_hz: large_cores.moves() as f64 / run.simulated_s,
             slowdowns: run.programs.iter().map(|p| p.slowdown).collect(),
             tally: seen.returns.tally(),
+            decisions: run.decision_us.n,
+            masks: run.moves,
         }
     }
 
@@ -170,6 +175,8 @@ impl RunMeasurements {
             migration_hz: mean(|o| o.migration_hz),
             slowdowns: programs.map(slowdown).collect(),
             tally,
+            decisions: all.iter().map(|one| one.decisions).sum(),
+            masks: all.iter().map(|one| one.masks).sum(),
         }
     }
 }

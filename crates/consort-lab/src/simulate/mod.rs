@@ -59,10 +59,44 @@ pub(crate) fn run_cases(
     let run = |case: &PreparedCase, policy: &String, seed| case.run(policy, seed);
     let outcomes = run_every_case(context, (cases, policies, runs), run)?;
     let of = cases.iter().map(|case| case.of.clone()).collect();
-    Ok(measurements::measurements_to_frame(
-        of, policies, runs, &outcomes,
-    ))
+    let mut frame = measurements::measurements_to_frame(of, policies, runs, &outcomes);
+    frame.warnings = idle_policies(policies, runs, &outcomes);
+    Ok(frame)
 }
+
+/// Warns of policies that never decided twice in a run, or changed nothing: their results are those
+/// of the operating system beneath. Outcomes are by case, then policy, then run.
+fn idle_policies(policies: &[String], runs: usize, outcomes: &[RunMeasurements]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (number, policy) in policies.iter().enumerate() {
+        let Ok(entrant) = StudyContender::new(policy, LINUX) else {
+            continue;
+        };
+        if entrant.contender.leaves_all_to_os() {
+            continue;
+        }
+        let own = outcomes.chunks(runs.max(1)).skip(number);
+        let own: Vec<&RunMeasurements> = own.step_by(policies.len()).flatten().collect();
+        let most = own.iter().map(|one| one.decisions).max().unwrap_or(0);
+        let masks: u64 = own.iter().map(|one| one.masks).sum();
+        if most <= 1 {
+            let moved = if masks == 0 { " and moved nothing" } else { "" };
+            warnings.push(format!(
+                "warning: {policy} decided at most once in each run{moved}, because its quantum is \
+                 about as long as the programs: let them run longer (alone_s), or set a shorter quantum"
+            ));
+        } else if masks == 0 {
+            warnings.push(format!(
+                "warning: {policy} moved nothing in any run: threads stayed where the operating \
+                 system had put them"
+            ));
+        }
+    }
+    warnings
+}
+
+/// The operating system by which names of policies are read here.
+const LINUX: &str = "linux";
 
 /// Results of so many runs of every case under every policy, with the seeds that follow the
 /// context's: by case, then policy, then run.

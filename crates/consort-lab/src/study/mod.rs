@@ -110,6 +110,9 @@ pub struct StudyReport {
     /// Host time that it took, in seconds. This, and tables that a study marks as measured on the
     /// host, are not the same on every host.
     pub seconds: f64,
+    /// Answer of the whole study in a sentence, for the head of its page; `None` if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
     /// Explanations of the numbers; see [`Study::mechanism`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mechanism: Vec<String>,
@@ -140,6 +143,7 @@ impl StudyReport {
             seed: context.seed(),
             scale: context.scale(),
             seconds: 0.0,
+            answer: None,
             mechanism: study.mechanism().to_vec(),
             output,
         }

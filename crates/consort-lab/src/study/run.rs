@@ -113,7 +113,8 @@ impl FileStudy {
         for spec in &self.file.figures {
             drawn.extend(figures::figure(&frames, spec)?);
         }
-        let mut notes = Vec::new();
+        let warnings = frames.frames.values().flat_map(|frame| &frame.warnings);
+        let mut notes: Vec<String> = warnings.cloned().collect();
         for spec in &self.file.notes {
             if spec.quick_only && context.scale() != Scale::Quick {
                 continue;

@@ -179,6 +179,16 @@ impl Follower {
         &self.terms
     }
 
+    /// The process of the command.
+    pub fn pid(&self) -> u32 {
+        self.child.pid()
+    }
+
+    /// True if the group's leader is a daemon.
+    pub fn follows_daemon(&self) -> bool {
+        self.group.name.is_daemon()
+    }
+
     /// Waits until the command has ended, or this run is to lead.
     ///
     /// # Errors

@@ -382,6 +382,10 @@ impl Engine {
                 from_ps: now,
                 to_ps: next,
                 doing: thread.pu_use(now),
+                phase: (
+                    thread.work.phase - thread.work.cycle.first,
+                    thread.work.cycle.len,
+                ),
                 kernel_share: thread.kernel_share(),
                 rates: &rates,
             });

@@ -3,7 +3,7 @@
 use super::ThreadCounts;
 use crate::contention::{InstructionActivity, Solution, ThreadRates};
 use crate::program::MixSpec;
-use consort_core::{Sample, SignalOffers, ThreadId};
+use consort_core::{ProgramId, Sample, SignalOffers, ThreadId};
 
 /// Use that a thread makes of its PU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct RunSegment<'a> {
     pub to_ps: u64,
     /// Use that it makes of the PU.
     pub doing: PuUse,
+    /// Number of its program's phase, from 0, and the number of phases that its program has.
+    pub phase: (usize, usize),
     /// Share of the time in the kernel while it does its work, 0 to 1: calls for locks that are too
     /// frequent to be events.
     pub kernel_share: f64,
@@ -45,6 +47,9 @@ pub struct RunSegment<'a> {
 pub trait Observer {
     /// Notes that a thread was on a PU.
     fn note_segment(&mut self, segment: &RunSegment<'_>);
+
+    /// Notes that a program has done its work.
+    fn note_completion(&mut self, _program: ProgramId, _at_ps: u64) {}
 
     /// Notes the number of times that the thread of the next segment has returned to user mode so
     /// far, from futex waits and from blocking input and output.

@@ -117,6 +117,10 @@ impl Engine {
                 continue;
             }
             program.complete(&self.threads, self.calendar.now());
+            if let Some(observer) = &mut self.observer {
+                let id = self.threads[program.members.start].id.program();
+                observer.note_completion(id, self.calendar.now());
+            }
             program.position = program.position.map(|_| 0.0);
             if self.programs.runs_once() {
                 for t in self.programs[p].members.clone() {

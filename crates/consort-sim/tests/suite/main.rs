@@ -10,4 +10,3 @@ mod layouts;
 mod physics;
 mod pmu;
 mod small;
-mod timeline;

@@ -16,3 +16,4 @@ mod nodes;
 mod spread;
 mod support;
 mod symbiotic;
+mod trial;

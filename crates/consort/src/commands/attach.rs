@@ -9,6 +9,7 @@ use crate::options::ResultOut;
 use crate::output::file::{ReportFile, ResultFiles};
 use crate::output::{self, OutputFormat};
 use crate::progress::ProgressVisibility;
+use crate::timelines::LiveTimeline;
 use crate::{config, report};
 use anyhow::Result;
 use clap::Args;
@@ -43,6 +44,9 @@ pub(crate) struct AttachArgs {
     /// Write the report as JSON to FILE at the end; needs --foreground
     #[arg(long, value_name = "FILE", requires = "foreground")]
     pub(crate) report: Option<PathBuf>,
+    /// Write a timeline for Perfetto (ui.perfetto.dev) to FILE at the end; needs --foreground
+    #[arg(long, value_name = "FILE", requires = "foreground")]
+    pub(crate) timeline: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) files: ResultOut,
     /// Print no progress line and no table at the end
@@ -96,6 +100,7 @@ fn manage_here(args: &AttachArgs, wanted: &AttachTargets) -> Result<ExitCode> {
         leads: None,
     };
     let report_file = ReportFile::begin(args.report.as_deref())?;
+    let timeline = LiveTimeline::begin(args.timeline.as_deref())?;
     let files = ResultFiles::begin(&args.files)?;
     let mut machine = GroupMachine::manage_host(host, spec)?;
     if let Err(error) = attach_targets(machine.live_mut(), wanted) {
@@ -113,6 +118,7 @@ fn manage_here(args: &AttachArgs, wanted: &AttachTargets) -> Result<ExitCode> {
         },
         stdout_taken: args.at.format != OutputFormat::Table,
         recorder: RefCell::default(),
+        timeline: RefCell::new(timeline),
     };
     let report = session.manage(setup.rechoose_for_machine(&machine)?, machine)?;
     for reported in [

@@ -234,6 +234,34 @@ const COLUMNS: &[OutputColumn<ThreadLine>] = &[
     output::text("why", |t| t.chosen.clone()),
 ];
 
+/// The places that were compared, one per line, or that none were.
+fn comparison(why: &ThreadExplanation) -> String {
+    let Some(first) = why.alternatives.first() else {
+        return "compared: no costs; a rule decided\n".to_owned();
+    };
+    let mut text = format!("compared by {}:\n", escape_invisible(&first.measure));
+    let mut measure = &first.measure;
+    for alternative in &why.alternatives {
+        if alternative.measure != *measure {
+            measure = &alternative.measure;
+            let _ = writeln!(text, "compared by {}:", escape_invisible(measure));
+        }
+        let chosen = if alternative.is_chosen {
+            " (chosen)"
+        } else {
+            ""
+        };
+        let place = escape_invisible(&alternative.place);
+        let digits = if alternative.cost.fract() == 0.0 {
+            0
+        } else {
+            3
+        };
+        let _ = writeln!(text, "  {place}: {:.digits$}{chosen}", alternative.cost);
+    }
+    text
+}
+
 pub(crate) fn explanation(why: &ThreadExplanation) -> String {
     let mut text = String::new();
     let name = escape_invisible(&why.name);
@@ -249,6 +277,7 @@ pub(crate) fn explanation(why: &ThreadExplanation) -> String {
             let _ = writeln!(text, "{label}: {}", escape_invisible(reported));
         }
     }
+    text.push_str(&comparison(why));
     for fact in &why.facts {
         let name = escape_invisible(&fact.name);
         let _ = writeln!(text, "  {name} = {:.4} {}", fact.value, fact.unit);

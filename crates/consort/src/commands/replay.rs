@@ -14,10 +14,11 @@ use consort_core::{
 };
 use consort_data::long::{LongRows, RowOwner};
 use consort_data::recording::{Quanta, RecordedQuantum, Recording, RecordingError};
-use consort_data::{List, Table, figures_page};
+use consort_data::{List, Table, TraceTrack, TraceWriter, figures_page};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -164,16 +165,19 @@ pub(crate) fn execute(args: &ReplayArgs) -> Result<ExitCode> {
     let policy = policy.map_err(bad_input)?;
     let mut control_loop = ControlLoop::new(playback, policy, Backoff::off(), args.seed);
     let mut sums = ReplaySums::default();
-    let mut timeline = timeline_file.map(|file| (file, ReplayTimeline::default()));
+    let mut timeline = match timeline_file {
+        Some(file) => Some((file, ReplayTimeline::new()?)),
+        None => None,
+    };
     while let Some(turn) = control_loop.run_turn().map_err(bad_input)? {
         sums.add(&turn, &control_loop.machine().plan);
         if let Some((_, timeline)) = &mut timeline {
-            timeline.add(&turn, &control_loop.machine().plan);
+            timeline.add(&turn, &control_loop.machine().plan)?;
         }
     }
     let replayed = sums.into_document(&recording, &name);
     if let Some((file, timeline)) = timeline {
-        file.write(&timeline.into_text())?;
+        file.write(&timeline.into_text()?)?;
     }
     if let Some(file) = files.page {
         let threads = List::new(COLUMNS, &replayed.threads);
@@ -281,53 +285,51 @@ fn sentence(replayed: &ReplayDocument) -> String {
     )
 }
 
-/// Events so far, in the format of Chrome's tracing (Trace Event Format, 2016).
-#[derive(Default)]
+/// A row per thread, with its class and its recorded and replayed places in each quantum.
 struct ReplayTimeline {
-    events: Vec<Value>,
+    trace: TraceWriter<Vec<u8>>,
     named: BTreeSet<ThreadId>,
 }
 
 impl ReplayTimeline {
-    /// Adds a quantum: the threads that ran, with their recorded and their replayed places.
-    fn add(&mut self, turn: &ControlTurn, recorded: &Plan) {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            trace: TraceWriter::new(Vec::new())?,
+            named: BTreeSet::new(),
+        })
+    }
+
+    /// Adds a quantum: the threads that ran.
+    fn add(&mut self, turn: &ControlTurn, recorded: &Plan) -> io::Result<()> {
         let observation = &turn.observation;
-        let length_ns = observation.interval_ns as f64;
-        let start_us = (observation.time_ns as f64 - length_ns).max(0.0) / 1e3;
+        let from_ns = observation.time_ns.saturating_sub(observation.interval_ns);
+        let span_s = [from_ns, observation.time_ns].map(|ns| ns as f64 / 1e9);
         for thread in &observation.threads {
             let share = observation.cpu_share(thread);
             if share <= 0.0 {
                 continue;
             }
+            let on = TraceTrack {
+                process: thread.id.pid,
+                track: thread.id.tid,
+            };
             if self.named.insert(thread.id) {
-                self.events.push(json!({
-                    "name": "thread_name",
-                    "ph": "M",
-                    "pid": thread.id.pid,
-                    "tid": thread.id.tid,
-                    "args": { "name": *thread.name },
-                }));
+                self.trace.name_track(on, &thread.name)?;
             }
             let placed = |plan: &Plan| plan.placements.get(&thread.id).map(ToString::to_string);
-            self.events.push(json!({
-                "name": observation.class_of(thread).to_string(),
-                "cat": "quantum",
-                "ph": "X",
-                "ts": start_us,
-                "dur": length_ns / 1e3,
-                "pid": thread.id.pid,
-                "tid": thread.id.tid,
-                "args": {
-                    "share of a PU": share,
-                    "last PU": thread.last_pu.map(|pu| pu.0),
-                    "was placed": placed(recorded),
-                    "would be placed": placed(&turn.plan),
-                },
-            }));
+            let args = json!({
+                "share of a PU": share,
+                "last PU": thread.last_pu.map(|pu| pu.0),
+                "was placed": placed(recorded),
+                "would be placed": placed(&turn.plan),
+            });
+            let class = observation.class_of(thread).to_string();
+            self.trace.add_slice(on, &class, span_s, args)?;
         }
+        Ok(())
     }
 
-    fn into_text(self) -> String {
-        json!({ "displayTimeUnit": "ms", "traceEvents": self.events }).to_string()
+    fn into_text(self) -> io::Result<String> {
+        String::from_utf8(self.trace.finish()?).map_err(io::Error::other)
     }
 }

@@ -8,6 +8,7 @@ use crate::output::OutputFormat;
 use crate::output::file::{ReportFile, ResultFiles};
 use crate::progress::ProgressVisibility;
 use crate::report::{self, RunReport};
+use crate::timelines::LiveTimeline;
 use crate::values;
 use anyhow::Result;
 use clap::Args;
@@ -42,6 +43,10 @@ pub(crate) struct RunArgs {
     /// Write the report as JSON to FILE as well, whatever its ending
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+    /// Write a timeline for Perfetto (ui.perfetto.dev) to FILE as well: the CPU of each thread, moves,
+    /// pauses and counters
+    #[arg(long, value_name = "FILE")]
+    pub(crate) timeline: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) files: ResultOut,
     /// Output format of the report; json and csv go to stdout, and the command's output to stderr
@@ -124,8 +129,11 @@ pub(crate) fn execute(args: &RunArgs) -> Result<ExitCode> {
     let setup = PolicySetup::new(&args.manage, &config.run, &host.discovery.topology, &offers)?;
     let report_file = ReportFile::begin(args.report.as_deref())?;
     let files = ResultFiles::begin(&args.files)?;
-    let recorder = recorder(args, &setup, &host, &offers)?;
-    let report = run_command(args, &config, setup, host, recorded, enforcement, recorder)?;
+    let records = RunRecords {
+        recorder: recorder(args, &setup, &host, &offers)?,
+        timeline: LiveTimeline::begin(args.timeline.as_deref())?,
+    };
+    let report = run_command(args, &config, setup, host, recorded, enforcement, records)?;
     // The command has ended and its status stands, even if its report cannot be written.
     for reported in [
         report_file.map_or(Ok(()), |file| file.write_json(&report)),
@@ -207,6 +215,12 @@ fn recorder(
     Ok(Some(recorder))
 }
 
+/// Files that are written while the command runs.
+struct RunRecords {
+    recorder: Option<RecordingWriter>,
+    timeline: Option<LiveTimeline>,
+}
+
 /// Runs the command to its end: in a group if one is named or a daemon runs, else by itself.
 fn run_command(
     args: &RunArgs,
@@ -215,7 +229,7 @@ fn run_command(
     host: Host,
     recorded: Option<RecordedMeasures>,
     (enactors, cookies): (EnactChoice, bool),
-    recorder: Option<RecordingWriter>,
+    RunRecords { recorder, timeline }: RunRecords,
 ) -> Result<RunReport> {
     let mut command = command(args)?;
     if args.format != OutputFormat::Table {
@@ -250,6 +264,7 @@ fn run_command(
         },
         stdout_taken: args.format != OutputFormat::Table,
         recorder: RefCell::new(recorder),
+        timeline: RefCell::new(timeline),
     };
     let machine = match group {
         None => GroupMachine::new(
@@ -283,6 +298,7 @@ fn daemon_group(args: &RunArgs) -> Option<GroupName> {
         || args.report.is_some()
         || args.files.report_html.is_some()
         || args.record.is_some()
+        || args.timeline.is_some()
         || !args.files.out.is_empty()
         || args.format != OutputFormat::Table;
     let is_handed_over = !args.no_daemon && !is_own && has_daemon(&runtime_dirs());

@@ -1,10 +1,12 @@
 //! The report of a run: its document, and its numbers one per row.
 
+mod history;
 mod render;
 mod report_builder;
 mod totals;
 mod whereabouts;
 
+use history::RunHistory;
 #[cfg(test)]
 pub(crate) use render::text;
 pub(crate) use render::{print, write_files};
@@ -91,6 +93,9 @@ pub(crate) struct RunReport {
     pub(crate) restored: bool,
     /// Everything that did not go as planned.
     pub(crate) warnings: Vec<String>,
+    /// CPUs of threads over time, for the page.
+    #[serde(skip)]
+    pub(crate) history: RunHistory,
 }
 
 /// One thread of a [`RunReport`].
@@ -274,7 +279,7 @@ impl GroupReport {
         })
     }
 
-    fn is_daemon_group(&self) -> bool {
+    pub(crate) fn is_daemon_group(&self) -> bool {
         self.name == GroupName::for_daemon().as_str()
     }
 
@@ -282,7 +287,7 @@ impl GroupReport {
         let (name, most) = (&self.name, self.most_programs);
         if self.is_daemon_group() {
             return format!(
-                "managed by the daemon, process {}; `consort status` shows its threads",
+                "managed by the daemon, process {}; figures are samples of its state, one per second",
                 self.leader
             );
         }

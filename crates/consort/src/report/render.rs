@@ -1,6 +1,6 @@
 //! The report for people: as text, and as a page for a browser.
 
-use super::{CoRunnerShare, CpuShare, RunReport, ThreadRow};
+use super::{CoRunnerShare, CpuShare, GroupReport, RunReport, ThreadRow};
 use crate::output::file::ResultFiles;
 use crate::output::{
     self, OutputColumn, OutputFormat, count, extra_number, extra_text, number, or_dash, percent,
@@ -277,9 +277,17 @@ fn write_foot(out: &mut String, report: &RunReport) {
         0 => String::new(),
         n => format!(", {}", count(n as usize, "pause")),
     };
+    let by = match report
+        .group
+        .as_ref()
+        .is_some_and(GroupReport::is_daemon_group)
+    {
+        true => " by the daemon for all that it manages",
+        false => "",
+    };
     let _ = writeln!(
         out,
-        "{} and {}{pauses} in {:.2} s{undone}; {}",
+        "{} and {}{pauses}{by} in {:.2} s{undone}; {}",
         count(report.plans as usize, "plan"),
         count(report.moves as usize, "move"),
         report.duration_s,
@@ -365,13 +373,14 @@ fn html(report: &RunReport, command: &str) -> Result<String> {
 }
 
 fn figures(report: &RunReport) -> Result<Vec<Figure>> {
+    let mut figures: Vec<Figure> = report.history.figure()?.into_iter().collect();
     let drawn = &report.threads[..report.threads.len().min(DRAWN)];
     if drawn.is_empty() {
-        return Ok(Vec::new());
+        return Ok(figures);
     }
     let axis = Axis::linear("CPU time", Some("s"));
     let cpu = [series(drawn, "CPU time", |t| Some(t.cpu_s))];
-    let mut figures = vec![bars(drawn, ("cpu", "CPU time"), axis, cpu.into())?];
+    figures.push(bars(drawn, ("cpu", "CPU time"), axis, cpu.into())?);
     if drawn.iter().any(|thread| thread.mix.is_some()) {
         type ShareOf = fn(&Mix) -> f64;
         let classes: [(&str, ShareOf); 6] = [

@@ -1,9 +1,10 @@
 //! Sums a run up, turn by turn.
 
+use super::history::RunHistory;
 use super::totals::{ProgramTotals, ThreadTotals, meet_on_cores};
 use super::{
     AsymmetryReport, GroupReport, OtherThreads, OwnCost, OwnOverhead, QuantumLength, RunReport,
-    SamplingCounts,
+    SamplingCounts, ThreadRow,
 };
 use crate::output::percent;
 use consort_core::trial::{Arm, Verdict};
@@ -28,6 +29,7 @@ pub(crate) struct ReportBuilder {
     programs: ProgramTotals,
     plans: u64,
     moves: u64,
+    history: RunHistory,
     warnings: Vec<String>,
 }
 
@@ -67,6 +69,7 @@ fn overhead_warning(share: Option<f64>, managed_s: f64) -> Option<String> {
 impl ReportBuilder {
     pub(crate) fn add(&mut self, turn: &ControlTurn, topology: &Topology) {
         self.observe(&turn.observation);
+        self.history.add(turn);
         meet_on_cores(topology, &turn.observation, &mut self.accounts);
         self.plans += 1;
         self.moves += turn.enacted.moved.len() as u64;
@@ -162,6 +165,14 @@ impl ReportBuilder {
         }
     }
 
+    /// Threads, in the order of their ids.
+    pub(crate) fn thread_rows(&self) -> Vec<ThreadRow> {
+        let accounts = self.accounts.iter();
+        accounts
+            .map(|(id, account)| account.row(id.pid, id.tid))
+            .collect()
+    }
+
     pub(crate) fn report(mut self, end: RunEnd) -> RunReport {
         let RunEnd { outcome, own, .. } = end;
         // The kernel has counted nothing of attached programs that are not sampled: then the CPU times
@@ -169,11 +180,7 @@ impl ReportBuilder {
         if outcome.managed_cpu_s > 0.0 {
             self.fit_estimates(outcome.managed_cpu_s);
         }
-        let mut rows: Vec<_> = self
-            .accounts
-            .iter()
-            .map(|(id, account)| account.row(id.pid, id.tid))
-            .collect();
+        let mut rows = self.thread_rows();
         for row in rows.iter_mut().filter(|row| row.adherence.is_some()) {
             // A thread that was in its place already, or that the kernel keeps there.
             row.enactor = row.enactor.or(outcome.held.enactor);
@@ -242,6 +249,7 @@ impl ReportBuilder {
             },
             restored: outcome.restored,
             warnings: self.warnings,
+            history: self.history,
         }
     }
 }

@@ -220,6 +220,10 @@ fn what_is_attached_is_placed_told_and_put_back_when_detached_and_at_the_end() {
     let why = json(&daemon.ask(&["explain", &a.id(), "--format", "json"]));
     assert_eq!(why["policy"], "spread");
     assert!(!why["chosen"].as_str().unwrap().is_empty(), "{why:#}");
+    // A thread that was not active in the last quantum has no place that could be compared.
+    let compared = why["alternatives"].as_array().unwrap();
+    let chosen = compared.iter().filter(|place| place["is_chosen"] == true);
+    assert_eq!(chosen.count(), usize::from(!compared.is_empty()), "{why:#}");
     assert!(daemon.ask(&["detach", &a.id()]).status.success());
     wait_for_mask(a.pid(), |mask| mask == own);
     let again = daemon.ask(&["detach", &a.id()]);
@@ -271,6 +275,23 @@ fn commands_are_handed_over_to_the_daemon_and_outlive_it() {
     let mut reported = String::new();
     std::io::Read::read_to_string(&mut command.stderr.take().unwrap(), &mut reported).unwrap();
     assert!(reported.contains("managed by the daemon"), "{reported}");
+}
+
+#[test]
+fn run_under_a_daemon_keeps_its_table() {
+    let daemon = Daemon::with("", &["--policy", "spread:active=0"]);
+    let usual = daemon.folder.path().join("consort");
+    std::fs::create_dir_all(&usual).unwrap();
+    std::os::unix::fs::symlink(daemon.socket(), usual.join("control.sock")).unwrap();
+    // Some seconds of CPU time, so that the daemon has seen it when its state is requested.
+    let work = "i=0; while [ $i -lt 4000000 ]; do i=$((i+1)); done";
+    let output = run(consort()
+        .args(["run", "--", "sh", "-c", work])
+        .env("XDG_RUNTIME_DIR", daemon.folder.path()));
+    let reported = stderr(&output);
+    assert!(reported.contains("managed by the daemon"), "{reported}");
+    let has_thread = |line: &str| line.split_whitespace().nth(1) == Some("sh");
+    assert!(reported.lines().any(has_thread), "no threads: {reported}");
 }
 
 #[test]

@@ -304,6 +304,11 @@ impl Driver {
         let cores = divide_cores(topology, &running.slot);
         for member in awake {
             let reason = account.reason(member.id, roster);
+            let alternatives = account.alternatives(member.id);
+            for thread in member.threads.iter().filter(|_| !alternatives.is_empty()) {
+                let compared = &mut decision.report.alternatives;
+                compared.insert(thread.id, alternatives.clone());
+            }
             match cores.get(&member.id) {
                 Some(pus) => {
                     decision.teams.insert(member.id, pus.len() as u32);

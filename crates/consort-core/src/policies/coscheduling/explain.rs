@@ -5,7 +5,7 @@ use super::observed_programs::{ObservedPrograms, ProgramThreads};
 use super::slot_rotation::GangComparison;
 use crate::coscheduling::CoscheduleSlot;
 use crate::ids::ProgramId;
-use crate::plan::{Fact, Reason};
+use crate::plan::{Alternative, Fact, Reason};
 use std::collections::BTreeMap;
 
 /// Names listed before the rest is only counted, because thousands of programs may take turns.
@@ -102,6 +102,24 @@ impl SlotExplanation<'_> {
             chosen,
             facts: self.facts(id),
         }
+    }
+
+    /// The slot and the gang, in which a program has the whole machine in its turn; none before both
+    /// are measured.
+    pub(super) fn alternatives(&self, id: ProgramId) -> Vec<Alternative> {
+        let Some(fares) = self.fares.get(&id) else {
+            return Vec::new();
+        };
+        let alternative = |place: &str, cost, is_chosen| Alternative {
+            place: place.to_owned(),
+            cost,
+            measure: "energy-delay over the gang's".into(),
+            is_chosen,
+        };
+        vec![
+            alternative("its slots", fares.energy_delay, true),
+            alternative("gang: all cores in its turn", 1.0, false),
+        ]
     }
 
     /// Facts of a program: its measures alone, and in its slot relative to the gang.

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug)]
 pub(super) struct ProgramThreads<'a> {
     pub(super) id: ProgramId,
-    threads: Vec<&'a ThreadObservation>,
+    pub(super) threads: Vec<&'a ThreadObservation>,
     /// Number of threads that keep an affinity of their own: they take turns and are not placed.
     pub(super) self_placed: usize,
 }

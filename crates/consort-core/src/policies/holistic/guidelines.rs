@@ -9,7 +9,7 @@ use super::load_stage::{GuidelineStage, LoadHistory, SettledMapping};
 use super::report;
 use super::shape::MappingShape;
 use super::trials::{MappingTrials, TrialOutcome, sharing_and_excess};
-use crate::plan::Decision;
+use crate::plan::{Alternative, Decision};
 use crate::policy::View;
 use crate::signal::Signal;
 use crate::topology::Topology;
@@ -39,6 +39,8 @@ pub(super) struct Guidelines {
     assignment: Option<Assignment>,
     /// The choices level by level, as sentences.
     said: Vec<String>,
+    /// The mappings that they compared.
+    compared: Vec<Alternative>,
 }
 
 impl Default for Guidelines {
@@ -52,6 +54,7 @@ impl Default for Guidelines {
             memory: LoadHistory::default(),
             assignment: None,
             said: Vec::new(),
+            compared: Vec::new(),
         }
     }
 }
@@ -105,6 +108,7 @@ impl Guidelines {
     fn begin_load(&mut self, signature: LoadSignature) {
         self.strange = 0;
         self.said.clear();
+        self.compared.clear();
         self.stage = match self.memory.find(&signature) {
             Some(known) => {
                 let settled = SettledMapping::from_outcome(known.clone());
@@ -151,6 +155,7 @@ impl Guidelines {
         };
         let levels = scene.choose_levels();
         self.said = report::describe_levels(&levels, &known);
+        self.compared = report::compared_mappings(&levels);
         let mut groups = crowd.groups.iter();
         if !groups.all(|group| group.sum(Signal::Instructions).is_some()) {
             let settled = SettledMapping::from_prediction(&scene, &levels);
@@ -188,7 +193,9 @@ impl Guidelines {
             known: &known,
             now: &now,
         };
-        self.said = report::describe_levels(&scene.choose_levels(), &known);
+        let levels = scene.choose_levels();
+        self.said = report::describe_levels(&levels, &known);
+        self.compared = report::compared_mappings(&levels);
         let stored = self.memory.store_outcome(&self.signature, outcome);
         self.stage = GuidelineStage::Settled(Box::new(SettledMapping::from_outcome(stored)));
     }
@@ -225,6 +232,11 @@ impl Guidelines {
             decision.quantum_ns = Some(TRIAL_NS);
         }
         report::place_threads(crowd, candidate, &known, &assignment, decision);
+        if !self.compared.is_empty() {
+            let members = crowd.groups.iter().flat_map(|group| &group.members);
+            let compared = members.map(|thread| (thread.id, self.compared.clone()));
+            decision.report.alternatives.extend(compared);
+        }
         let notes = &mut decision.report.notes;
         notes.push(report::describe_stage(&self.stage));
         notes.extend(self.said.iter().cloned());

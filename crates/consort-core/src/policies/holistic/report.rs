@@ -9,7 +9,7 @@ use super::levels::{ChoiceBasis, ChoiceLevel};
 use super::load_stage::GuidelineStage;
 use super::rules::unpriced_rules;
 use super::trials::TrialOutcome;
-use crate::plan::{Decision, Fact, Placement, Reason};
+use crate::plan::{Alternative, Decision, Fact, Placement, Reason};
 use crate::sample::ThreadObservation;
 use std::collections::BTreeSet;
 
@@ -50,6 +50,22 @@ pub(super) fn describe_levels(
         ));
     }
     said
+}
+
+/// The mappings of all levels with their predicted costs.
+pub(super) fn compared_mappings(levels: &[ChoiceLevel]) -> Vec<Alternative> {
+    let mut compared = Vec::new();
+    for level in levels {
+        for (at, mapping) in level.weighed.iter().enumerate() {
+            compared.push(Alternative {
+                place: format!("{}: {}", level.name, mapping.candidate),
+                cost: mapping.bill.total() / MILLION,
+                measure: "million cycles per s".into(),
+                is_chosen: at == level.chosen,
+            });
+        }
+    }
+    compared
 }
 
 fn describe_level(level: &ChoiceLevel) -> String {

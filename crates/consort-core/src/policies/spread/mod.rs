@@ -12,7 +12,7 @@
 //! `active=0` it places every thread that runs, whatever other work does.
 
 use crate::ids::ThreadId;
-use crate::plan::{Decision, Fact, Placement, Reason};
+use crate::plan::{Alternative, Decision, Fact, Placement, Reason};
 use crate::policy::{
     ALL_USUAL, OptionInfo, Policy, PolicyInfo, PolicyOptions, PolicyResult, PolicyRng, View, Wishes,
 };
@@ -58,6 +58,8 @@ const STAYS_ACTIVE: f64 = 0.5;
 /// Factor by which a thread that has a core leads one of equal activity that has none, so that
 /// equal threads do not take turns if PUs are short.
 const INCUMBENT: f64 = 1.1;
+/// Cores that are reported next to the chosen one.
+const RIVALS: usize = 3;
 
 struct SpreadPolicy {
     active: f64,
@@ -95,6 +97,7 @@ impl Policy for SpreadPolicy {
         }
         let mut slots = CoreSlots::new(view.topology, threads.len());
         let given = slots.assign_cores(&threads, &self.core_of);
+        let emptiest_first = slots.emptiest_first();
         self.core_of.clear();
         let cores = view.topology.cores();
         for (thread, (core, rule)) in threads.iter().zip(given) {
@@ -108,6 +111,8 @@ impl Policy for SpreadPolicy {
                 chosen: format!("CPU {whole}: {rule}"),
                 facts: facts(view, thread),
             };
+            let alternatives = slots.alternatives(thread, core, &emptiest_first);
+            decision.report.alternatives.insert(thread.id, alternatives);
             self.core_of.insert(thread.id, whole);
             decision.place(thread.id, Placement::Restricted(pus), reason);
         }
@@ -252,6 +257,42 @@ impl<'a> CoreSlots<'a> {
         })?;
         self.taken[best] += 1;
         Some(best)
+    }
+
+    /// Cores by the number of threads that they have, the emptiest first.
+    fn emptiest_first(&self) -> Vec<usize> {
+        let mut cores: Vec<usize> = (0..self.taken.len()).collect();
+        cores.sort_by_key(|&core| self.taken[core]);
+        cores
+    }
+
+    /// The core of a placed thread, and the first others that it may use, by the number of other
+    /// placed threads there.
+    fn alternatives(
+        &self,
+        thread: &ThreadObservation,
+        chosen: usize,
+        cores: &[usize],
+    ) -> Vec<Alternative> {
+        let pus_of = |core: usize| -> PuSet {
+            let pus = self.topology.cores()[core].pus.iter();
+            pus.copied().collect()
+        };
+        let is_rival = |&core: &usize| {
+            let mut pus = self.topology.cores()[core].pus.iter();
+            core != chosen && pus.any(|&pu| thread.original.contains(pu))
+        };
+        let rivals = cores.iter().copied().filter(is_rival).take(RIVALS);
+        let alternative = |core: usize| Alternative {
+            place: format!("core of PU {}", pus_of(core)),
+            cost: (self.taken[core] - usize::from(core == chosen)) as f64,
+            measure: "other placed threads".into(),
+            is_chosen: core == chosen,
+        };
+        std::iter::once(chosen)
+            .chain(rivals)
+            .map(alternative)
+            .collect()
     }
 
     fn has_free_pu(&self, core: usize, thread: &ThreadObservation) -> bool {

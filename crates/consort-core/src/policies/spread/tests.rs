@@ -254,3 +254,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn cores_that_were_compared_are_reported() {
+    let topology = Topology::uniform(3, 1).unwrap();
+    let seen = observation_with_activity(&topology, &[(1, 0.0, 1.0), (2, 0.0, 1.0)]);
+    let view = View {
+        topology: &topology,
+        observation: &seen,
+    };
+    let mut policy = opened(&topology, "spread");
+    let decision = policy.decide(view, &mut PolicyRng::seed_from_u64(0));
+    // Each thread has a core of its own, one core is empty, and the other thread fills the last.
+    let compared = &decision.report.alternatives[&thread_id(1)];
+    let costs: Vec<(f64, bool)> = compared.iter().map(|a| (a.cost, a.is_chosen)).collect();
+    assert_eq!(costs, [(0.0, true), (0.0, false), (1.0, false)]);
+}

@@ -138,6 +138,15 @@ impl SlowdownObjective {
         found.map(|(_, objective)| *objective)
     }
 
+    /// Name of the cost of a pair of threads.
+    pub(crate) fn cost_name(self) -> &'static str {
+        match self {
+            Self::Slowdown => "predicted sum of both slowdowns",
+            Self::Throughput => "predicted loss of throughput by both",
+            Self::Fairness => "predicted sum of both squared slowdowns",
+        }
+    }
+
     /// Cost of a thread of this slowdown.
     pub fn cost(self, slowdown: f64) -> f64 {
         match self {
@@ -349,6 +358,7 @@ impl SymbioticPolicy {
             self.objective,
             &domains,
         );
+        decision.report.alternatives = self.partners.take_alternatives();
         if let Some(asymmetry) = &self.asymmetry {
             let groups = (&self.partners, self.objective);
             asymmetry::place_groups(view.topology, crew, groups, asymmetry, decision);

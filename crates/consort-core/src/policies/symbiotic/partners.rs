@@ -6,13 +6,17 @@ use super::machine_model::MachineModel;
 use crate::ids::ThreadId;
 use crate::matching::{self, GroupRoom, PairCosts};
 use crate::model::{Corrections, PairSlowdowns};
-use crate::plan::{Fact, Reason};
+use crate::plan::{Alternative, Fact, Reason};
 use crate::policies::grouping::{FillDomain, GroupedThreads};
 use crate::sample::{Sample, ThreadObservation};
 use crate::signal::Signal;
 use crate::topology::Topology;
 use std::collections::BTreeMap;
 
+/// Co-runners that are reported next to the chosen one.
+const RIVALS: usize = 3;
+/// Threads of a domain above which rivals are not reported: to find them takes a look at every pair.
+const MOST_COMPARED: usize = 256;
 /// Most swaps, per thread, that the search for groups of more than two tries.
 const SWAPS_PER_THREAD: usize = 200;
 
@@ -34,6 +38,8 @@ pub(super) struct Partners {
     // Kept from decision to decision, so that the tables are not allocated each time.
     pairs: PairSlowdowns,
     costs: PairCosts,
+    /// By thread, the pairs with the chosen co-runner and with its cheapest rivals.
+    alternatives: BTreeMap<ThreadId, Vec<Alternative>>,
 }
 
 impl Partners {
@@ -76,6 +82,7 @@ impl Partners {
     ) {
         self.groups.clear();
         self.predictions.clear();
+        self.alternatives.clear();
         let stacks: Vec<&[f64]> = stacks.chunks(model.components().max(1)).collect();
         for domain in domains {
             let own = domain.members.iter().filter_map(|&i| stacks.get(i));
@@ -89,7 +96,27 @@ impl Partners {
             };
             let cores = domain.cores.len();
             let groups = if chooser.ids.len() <= 2 * cores {
-                chooser.choose_pairs(cores, &mut self.pairs, &mut self.costs)
+                let chosen = chooser.choose_pairs(cores, &mut self.pairs, &mut self.costs);
+                if chosen.is_some() && chooser.ids.len() <= MOST_COMPARED {
+                    for pair in chosen.iter().flatten() {
+                        for (at, &own) in pair.iter().enumerate() {
+                            let chosen = pair.get(1 - at).copied();
+                            let rivals = rivals(&self.costs, own, chosen);
+                            let name = |i: usize| &*crew.members[domain.members[i]].name;
+                            let alternatives = { rivals.into_iter() }
+                                .map(|(i, cost)| Alternative {
+                                    place: format!("beside {}", name(i)),
+                                    cost,
+                                    measure: objective.cost_name().into(),
+                                    is_chosen: chosen == Some(i),
+                                })
+                                .collect();
+                            let id = crew.members[domain.members[own]].id;
+                            self.alternatives.insert(id, alternatives);
+                        }
+                    }
+                }
+                chosen.unwrap_or_else(|| groups_in_order(chooser.ids.len(), cores))
             } else {
                 chooser.choose_groups(cores)
             };
@@ -99,6 +126,11 @@ impl Partners {
                 self.groups.push(members.collect());
             }
         }
+    }
+
+    /// Takes the compared pairs of every thread of the last decision.
+    pub(super) fn take_alternatives(&mut self) -> BTreeMap<ThreadId, Vec<Alternative>> {
+        std::mem::take(&mut self.alternatives)
     }
 
     /// Returns the reason why a member is in its group.
@@ -144,32 +176,25 @@ struct GroupChooser<'a> {
 }
 
 impl GroupChooser<'_> {
-    /// Pairs threads, at most two per core, at the least cost; in their order if the model has no
-    /// level for pairs.
+    /// Pairs threads, at most two per core, at the least cost; `None` if the model has no level for
+    /// pairs.
     fn choose_pairs(
         &self,
         cores: usize,
         pairs: &mut PairSlowdowns,
         costs: &mut PairCosts,
-    ) -> Vec<Vec<usize>> {
+    ) -> Option<Vec<Vec<usize>>> {
         let alone = vec![self.objective.cost(1.0); self.ids.len()];
-        let level = self.model.level(2);
-        let Some(Ok(())) = level.map(|level| level.pairs_into(self.stacks, pairs)) else {
-            return groups_in_order(self.ids.len(), cores);
-        };
+        let level = self.model.level(2)?;
+        level.pairs_into(self.stacks, pairs).ok()?;
         self.corrections.apply(self.ids, pairs);
         let filled = costs.refill(self.ids.len(), |first, row| {
             pairs.fill_costs_after(first, |slowdown| self.objective.cost(slowdown), row);
         });
-        match filled.and_then(|()| matching::pairs(costs, &alone, cores)) {
-            Ok(pairing) => {
-                let pairs = pairing.pairs.into_iter();
-                pairs
-                    .map(|(first, second)| std::iter::once(first).chain(second).collect())
-                    .collect()
-            }
-            Err(_) => groups_in_order(self.ids.len(), cores),
-        }
+        let pairing = filled.and_then(|()| matching::pairs(costs, &alone, cores));
+        let pairs = pairing.ok()?.pairs.into_iter();
+        let pair = |(first, second)| std::iter::once(first).chain(second).collect();
+        Some(pairs.map(pair).collect())
     }
 
     /// Groups threads, more than two per core.
@@ -231,6 +256,21 @@ impl GroupChooser<'_> {
         let from = thread * components;
         self.stacks.get(from..from + components).unwrap_or_default()
     }
+}
+
+/// The chosen co-runner of a thread and the others with which it would cost least, with the costs of
+/// the pairs.
+fn rivals(costs: &PairCosts, own: usize, chosen: Option<usize>) -> Vec<(usize, f64)> {
+    let others = (0..costs.threads()).filter(|&i| i != own && Some(i) != chosen);
+    let mut others: Vec<(usize, f64)> = others.map(|i| (i, costs.at(own, i))).collect();
+    let by_cost = |a: &(usize, f64), b: &(usize, f64)| a.1.total_cmp(&b.1);
+    if others.len() > RIVALS {
+        others.select_nth_unstable_by(RIVALS, by_cost);
+        others.truncate(RIVALS);
+    }
+    others.sort_by(by_cost);
+    let chosen = chosen.map(|i| (i, costs.at(own, i)));
+    chosen.into_iter().chain(others).collect()
 }
 
 fn groups_in_order(threads: usize, cores: usize) -> Vec<Vec<usize>> {

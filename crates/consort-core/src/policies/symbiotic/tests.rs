@@ -397,3 +397,28 @@ fn threads_stay_on_the_node_of_their_memory() {
     assert!(nodes_kept(",correction=false"));
     assert!(!nodes_kept(",correction=false,numa=false"));
 }
+
+#[test]
+fn compared_pairs_are_reported_with_their_costs() {
+    let mut world = World::new(2, 2, &[0.9, 0.8, 0.1, 0.2]);
+    let topology = world.topology.clone();
+    let mut policy = policy(&topology, ",correction=false");
+    let decision = world.turn(policy.as_mut());
+    for id in decision.placements.keys() {
+        let compared = &decision.report.alternatives[id];
+        assert_eq!(compared.len(), 3, "{compared:?}");
+        assert!(compared[0].is_chosen && !compared[1].is_chosen);
+        assert!(compared[1].cost <= compared[2].cost, "{compared:?}");
+        let predicted = compared[0].measure.contains("slowdowns");
+        assert!(
+            predicted && compared.iter().all(|a| a.cost >= 2.0),
+            "{compared:?}"
+        );
+    }
+    // The pairs of the least sum are chosen: the two choices cost no more than the two rival pairs.
+    let cost = |at: usize| -> f64 {
+        let all = decision.report.alternatives.values();
+        all.map(|compared| compared[at].cost).sum()
+    };
+    assert!(cost(0) <= cost(1).max(cost(2)));
+}

@@ -152,6 +152,7 @@ mod tests {
                 from_ps: from_s * 1_000_000_000_000,
                 to_ps: to_s * 1_000_000_000_000,
                 doing,
+                phase: (0, 1),
                 kernel_share: 0.0,
                 rates: &rates,
             });

@@ -7,7 +7,7 @@ mod page_server;
 mod snapshot;
 
 use super::manage::{
-    self, PolicySelection, PolicySetup, check_policies, undone_text, without_trial,
+    self, PolicySelection, PolicySetup, check_policies, undone_verdict, without_trial,
 };
 use crate::commands::manage::{ManageArgs, check_sharing, enact_config};
 use crate::config::{self, ConsortConfig};
@@ -226,10 +226,11 @@ impl RunningDaemon {
         let Some(trial) = self.control_loop.trial() else {
             let is_dry_run = self.control_loop.machine().sockets.context.args.dry_run;
             let way = "[daemon] trial = \"5 %\" in the configuration measures it";
-            let text = undone_text(&self.control_loop)
-                .unwrap_or_else(|| without_trial(&self.selection, is_dry_run, way));
+            let verdict = undone_verdict(&self.control_loop, way).unwrap_or_else(|| {
+                Verdict::unmeasured(without_trial(&self.selection, is_dry_run, way))
+            });
             return DaemonEffect {
-                verdict: Verdict::unmeasured(text),
+                verdict,
                 ..DaemonEffect::default()
             };
         };

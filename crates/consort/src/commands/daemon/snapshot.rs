@@ -6,8 +6,8 @@ use crate::report::OwnCost;
 use consort_core::plan::Fact;
 use consort_core::trial::{EffectEstimate, Verdict};
 use consort_core::{
-    ControlTurn, Observation, Placement, PuId, Signal, ThreadId, ThreadObservation, Throttle, Tier,
-    Topology,
+    Alternative, ControlTurn, Observation, Placement, PuId, Signal, ThreadId, ThreadObservation,
+    Throttle, Tier, Topology,
 };
 use consort_linux::control::Peer;
 use serde::{Deserialize, Serialize};
@@ -189,6 +189,9 @@ pub(crate) struct ThreadExplanation {
     pub(crate) chosen: String,
     /// Numbers that decided.
     pub(crate) facts: Vec<Fact>,
+    /// Places that the policy compared by cost; empty if it places by a rule.
+    #[serde(default)]
+    pub(crate) alternatives: Vec<Alternative>,
     /// Notes on the plan as a whole.
     pub(crate) notes: Vec<String>,
     /// The other busy threads, where a process was named.
@@ -391,6 +394,14 @@ impl DaemonSnapshot {
             chosen: strangers.conceal(reason.chosen),
             facts: { reason.facts.into_iter() }
                 .filter(|fact| !strangers.are_named_in(&fact.name))
+                .collect(),
+            alternatives: { turn.plan.report.alternatives.get(&seen.id) }
+                .into_iter()
+                .flatten()
+                .map(|alternative| Alternative {
+                    place: strangers.conceal(alternative.place.clone()),
+                    ..alternative.clone()
+                })
                 .collect(),
             notes: { throttled.chain(turn.plan.report.notes.iter().cloned()) }
                 .filter(|note| !strangers.are_named_in(note))

@@ -1,5 +1,6 @@
 //! Managing threads: the host, and settings that `run`, `attach` and `daemon` share.
 
+mod daemon_watch;
 mod session;
 mod setup;
 mod stretches;
@@ -20,7 +21,7 @@ pub(crate) use session::ManageSession;
 pub(crate) use setup::{PolicySelection, PolicySetup, check_policies, check_policy, is_auto};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-pub(crate) use stretches::{MetricArgs, TrialArgs, undone_text, without_trial};
+pub(crate) use stretches::{MetricArgs, TrialArgs, undone_verdict, without_trial};
 
 pub(crate) fn watch_choices() -> impl TypedValueParser<Value = WatchRate> {
     PossibleValuesParser::new(WatchRate::NAMES).try_map(|name| name.parse::<WatchRate>())

@@ -1,9 +1,11 @@
 //! Managing threads until nothing is left of them, and the report of it.
 
+use super::daemon_watch::DaemonWatch;
 use super::{ManageArgs, NONE, PolicySelection, PolicySetup, TrialArgs};
 use crate::config::RunConfig;
 use crate::progress::{ProgressLine, ProgressVisibility};
 use crate::report::{AsymmetryReport, OwnCost, ReportBuilder, RunEnd, RunReport};
+use crate::timelines::LiveTimeline;
 use anyhow::{Result, anyhow};
 use consort_core::policy::Wishes;
 use consort_core::trial::Verdict;
@@ -25,22 +27,28 @@ pub(crate) struct ManageSession<'a> {
     pub(crate) stdout_taken: bool,
     /// Recorder of observations and plans; `None` if nothing is recorded.
     pub(crate) recorder: RefCell<Option<RecordingWriter>>,
+    /// Timeline; `None` if none was requested.
+    pub(crate) timeline: RefCell<Option<LiveTimeline>>,
 }
 
 impl ManageSession<'_> {
     /// Follows the leader of a group, or leads it in the end.
     pub(crate) fn follow(&self, follower: Follower) -> Result<RunReport> {
-        let (machine, terms) = match follower.follow()? {
+        let watch = { follower.follows_daemon() }.then(|| DaemonWatch::start(follower.pid()));
+        let followed = follower.follow();
+        let watched = watch.map(DaemonWatch::stop).unwrap_or_default();
+        let (machine, terms) = match followed? {
             FollowOutcome::Leads(machine, terms) => (machine, terms),
             FollowOutcome::Ended(outcome) => {
                 // This run has managed nothing itself.
                 let policy = outcome.group.as_ref().map(|group| group.policy.clone());
                 let policy = policy.unwrap_or_default();
-                return Ok(ReportBuilder::default().report(RunEnd {
+                let unmeasured = "effect not measured: the group's leader managed";
+                let mut report = watched.builder.report(RunEnd {
                     policy: policy.clone(),
                     policy_requested: policy,
                     policy_reason: "as the group's leader has it".to_owned(),
-                    verdict: Verdict::unmeasured("effect not measured: the group's leader managed"),
+                    verdict: { watched.verdict }.unwrap_or_else(|| Verdict::unmeasured(unmeasured)),
                     dry_run: self.args.dry_run,
                     interval: Duration::ZERO,
                     asymmetry: None,
@@ -48,7 +56,10 @@ impl ManageSession<'_> {
                     undone: 0,
                     inconclusive: 0,
                     outcome: *outcome,
-                }));
+                });
+                // Of the daemon, for all that it manages, while the command ran.
+                (report.plans, report.moves) = watched.plans_and_moves;
+                return Ok(report);
             }
         };
         let (topology, offers) = (machine.topology(), machine.offers());
@@ -88,6 +99,12 @@ impl ManageSession<'_> {
             {
                 builder.warn(format!("{error}; what was recorded before can be replayed"));
             }
+            let mut timeline = self.timeline.borrow_mut();
+            if let Some(Err(error)) = timeline.as_mut().map(|timeline| timeline.add(&turn)) {
+                builder.warn(format!("no timeline is written: {error}"));
+                *timeline = None;
+            }
+            drop(timeline);
             progress.show(&turn);
             let mut is_changed = false;
             if let Some(policy) = chosen.choose_again(control_loop.machine())? {
@@ -109,6 +126,9 @@ impl ManageSession<'_> {
             None | Some(Ok(Some(_))) => {}
             Some(Ok(None)) => builder.warn("nothing was recorded".to_owned()),
             Some(Err(error)) => builder.warn(error.to_string()),
+        }
+        if let Some(Err(error)) = self.timeline.take().map(LiveTimeline::finish) {
+            builder.warn(format!("{error:#}"));
         }
         if let Some(warning) = meter.warning() {
             builder.warn(warning);

@@ -150,15 +150,24 @@ pub(crate) fn without_trial(chosen: &PolicySelection, is_dry_run: bool, way: &st
     format!("effect not measured; {way}")
 }
 
-/// Result of back-off without a trial; `None` if it has undone nothing.
-pub(crate) fn undone_text<M: Machine>(control_loop: &ControlLoop<M>) -> Option<String> {
+/// Verdict of back-off without a trial of the user's; `None` if it has undone nothing. `way` says how
+/// to get a trial.
+pub(crate) fn undone_verdict<M: Machine>(
+    control_loop: &ControlLoop<M>,
+    way: &str,
+) -> Option<Verdict> {
     let undone = control_loop.undone_plans();
     let fall = 100.0 * control_loop.largest_fall();
-    (undone > 0).then(|| {
-        let plans = count(undone as usize, "plan");
-        format!(
-            "progress fell by up to {fall:.0} % after {plans}, undone; --trial measures the effect"
-        )
+    let plans = count(undone as usize, "plan");
+    (undone > 0).then(|| match control_loop.back_off_verdict() {
+        Some(mut verdict) => {
+            let text = format!("; compared because progress fell by {fall:.0} % after {plans}");
+            verdict.text.push_str(&text);
+            verdict
+        }
+        None => Verdict::unmeasured(format!(
+            "progress fell by up to {fall:.0} % after {plans}, undone; {way}"
+        )),
     })
 }
 
@@ -177,9 +186,8 @@ impl EffectMeter {
     /// The verdict of the run.
     pub(super) fn verdict<M: Machine>(&self, control_loop: &ControlLoop<M>) -> Verdict {
         let Some(trial) = control_loop.trial() else {
-            return Verdict::unmeasured(
-                undone_text(control_loop).unwrap_or_else(|| self.unmeasured.clone()),
-            );
+            return undone_verdict(control_loop, "--trial measures the effect")
+                .unwrap_or_else(|| Verdict::unmeasured(self.unmeasured.clone()));
         };
         let mut verdict = trial.verdict();
         if let Some(source) = &self.source {

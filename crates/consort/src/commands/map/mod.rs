@@ -117,7 +117,9 @@ pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
     } else {
         simulated::simulate_mappings(args)?
     };
+    let verdict = found.analysis.verdict(&found.times_s, &args.thresholds());
     let mut report = report(args, &found)?;
+    report.answer = verdict.as_ref().map(|verdict| verdict.text.clone());
     report.seconds = start.elapsed().as_secs_f64();
     file.write(|| study_to_long_table(&report))?;
     if let Some(folder) = own_output(&args.out) {
@@ -125,7 +127,6 @@ pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
         made.with_context(|| format!("cannot make {}", folder.display()))?;
         consort_lab::pages::write(folder, &report, None)?;
     }
-    let verdict = found.analysis.verdict(&found.times_s, &args.thresholds());
     match args.format {
         OutputFormat::Table => {
             let answer = verdict.map_or_else(String::new, |verdict| wrap("", &verdict.text) + "\n");
@@ -179,6 +180,7 @@ fn report(args: &MapArgs, found: &MappingFindings) -> Result<StudyReport> {
         seed: args.seed,
         scale: consort_experiment::Scale::Full,
         seconds: 0.0,
+        answer: None,
         mechanism: Vec::new(),
         output,
     })

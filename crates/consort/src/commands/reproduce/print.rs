@@ -249,6 +249,7 @@ mod tests {
             seed: 1,
             scale: Scale::Quick,
             seconds: 0.0,
+            answer: None,
             mechanism: Vec::new(),
             output: StudyOutput {
                 tables: vec![table],

@@ -7,25 +7,22 @@ use super::compare::{experiment, refusal, warning_lines};
 use crate::commands::compare::{LongTableFile, SetupArgs};
 use crate::failure::bad_input;
 use crate::options::count_parser;
-use crate::output::file::OutPlace;
 use crate::output::{self, OutputColumn, number, text};
+use crate::progress::{self, ProgressMeter};
+use crate::timelines::SimulationTimeline;
 use crate::{descriptions, values};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
-use consort_data::{AtomicFile, PUBLIC};
+use consort_core::ProgramId;
 use consort_experiment::{Contender, ProgramResult, RunResult, RunUntil, idle_warning};
-use consort_sim::chip::Chip;
-use consort_sim::engine::{Observer, PuUse, RunSegment};
-use consort_sim::timeline::{self, TimelineWriter};
+use consort_sim::contention::Solution;
+use consort_sim::engine::{Observer, RunSegment};
 use explain::{CycleExplanation, explain_program, find_program};
 use serde::Serialize;
-use std::cell::RefCell;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
@@ -96,12 +93,22 @@ pub(crate) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
     let explained = explained.map(|wanted| find_program(&experiment, wanted));
     let explained = explained.transpose()?;
     let file = LongTableFile::begin(&args.setup, &experiment.workload.text)?;
+    let meter = Rc::new(progress::start_meter("programs done"));
     let work = experiment.measure_work(args.setup.seed).map_err(refusal)?;
     let timeline = args.timeline.as_deref();
     let timeline = timeline.map(|path| SimulationTimeline::begin(path, &experiment.chip));
     let timeline = timeline.transpose()?;
-    let observer = { timeline.clone() }.map(|timeline| Box::new(timeline) as Box<dyn Observer>);
+    let observer = SimulationWatch {
+        timeline: timeline.clone(),
+        meter: Rc::clone(&meter),
+        programs: experiment.workload.entries.len(),
+        done: BTreeSet::new(),
+    };
+    // A run without observers is faster.
+    let is_watched = timeline.is_some() || meter.is_shown();
+    let observer = is_watched.then(|| Box::new(observer) as Box<dyn Observer>);
     let run = experiment.run(&contender, &work, args.setup.seed, observer);
+    meter.finish();
     let run = run.map_err(refusal)?;
     file.write(std::slice::from_ref(&run))?;
     if let Some(timeline) = timeline {
@@ -125,6 +132,37 @@ pub(crate) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
             + &explained.unwrap_or_default()
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Timeline and line of progress of a run.
+struct SimulationWatch {
+    timeline: Option<SimulationTimeline>,
+    meter: Rc<ProgressMeter>,
+    programs: usize,
+    /// Programs that have done their work.
+    done: BTreeSet<ProgramId>,
+}
+
+impl Observer for SimulationWatch {
+    fn note_segment(&mut self, segment: &RunSegment<'_>) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.note_segment(segment);
+        }
+    }
+
+    fn note_completion(&mut self, program: ProgramId, at_ps: u64) {
+        self.done.insert(program);
+        self.meter.set_done(self.done.len(), self.programs);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.note_completion(program, at_ps);
+        }
+    }
+
+    fn note_solution(&mut self, at_ps: u64, solution: &Solution) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.note_solution(at_ps, solution);
+        }
+    }
 }
 
 fn summary(run: &RunResult, machine: &str) -> String {
@@ -159,94 +197,4 @@ fn summary(run: &RunResult, machine: &str) -> String {
         run.host_s,
         run.simulated_minstr_per_host_s * 1e6,
     )
-}
-
-/// A timeline for Perfetto, which becomes the file only when it is whole.
-#[derive(Clone)]
-struct SimulationTimeline(Rc<RefCell<TimelineState>>);
-
-struct TimelineState {
-    writer: Option<TimelineWriter<BufWriter<File>>>,
-    /// The first error; later segments are not written.
-    error: Option<io::Error>,
-    partial: Option<AtomicFile>,
-    path: PathBuf,
-}
-
-impl SimulationTimeline {
-    /// Begins a file next to `path`, which must be an ordinary file or absent: a device must not be
-    /// replaced at the end.
-    fn begin(path: &Path, chip: &Chip) -> Result<Self> {
-        let open = || -> io::Result<TimelineState> {
-            if OutPlace::for_path(path)? == OutPlace::Stream {
-                return Err(io::Error::other("it is not an ordinary file"));
-            }
-            let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new("."));
-            if !folder.is_dir() {
-                let what = format!("there is no folder {}", folder.display());
-                return Err(io::Error::new(io::ErrorKind::NotFound, what));
-            }
-            let partial = AtomicFile::create(path, PUBLIC)?;
-            let out = BufWriter::new(partial.as_file().try_clone()?);
-            Ok(TimelineState {
-                writer: Some(TimelineWriter::new(chip, out)?),
-                error: None,
-                partial: Some(partial),
-                path: path.to_owned(),
-            })
-        };
-        let state = open().map_err(|error| {
-            bad_input(format!("cannot write timeline {}: {error}", path.display()))
-        })?;
-        Ok(Self(Rc::new(RefCell::new(state))))
-    }
-
-    /// Puts the file in its place.
-    fn finish(self) -> Result<()> {
-        let mut state = self.0.borrow_mut();
-        let path = state.path.clone();
-        let what = || format!("cannot write timeline {}", path.display());
-        if let Some(error) = state.error.take() {
-            return Err(error).with_context(what);
-        }
-        if let Some(writer) = state.writer.take() {
-            writer
-                .finish()
-                .with_context(what)?
-                .flush()
-                .with_context(what)?;
-        }
-        if let Some(partial) = state.partial.take() {
-            partial.replace().with_context(what)?;
-        }
-        Ok(())
-    }
-}
-
-impl Observer for SimulationTimeline {
-    fn note_segment(&mut self, segment: &RunSegment<'_>) {
-        let mut state = self.0.borrow_mut();
-        if state.error.is_some() {
-            return;
-        }
-        let works = segment.doing == PuUse::Work;
-        let piece = timeline::TimelineSegment {
-            thread: segment.thread,
-            name: Arc::from(match segment.doing {
-                PuUse::Work => segment.name.to_owned(),
-                PuUse::Kernel => format!("{} (switching)", segment.name),
-                PuUse::Overhead => format!("{} (refilling)", segment.name),
-                PuUse::Spin => format!("{} (spinning)", segment.name),
-            }),
-            pu: segment.pu,
-            start_s: segment.from_ps as f64 / 1e12,
-            end_s: segment.to_ps as f64 / 1e12,
-            ips: if works { segment.rates.ips } else { 0.0 },
-            cpi: if works { segment.rates.cpi } else { 0.0 },
-            slowdown: None,
-        };
-        let writer = state.writer.as_mut();
-        state.error = writer.and_then(|writer| writer.add_segment(&piece).err());
-    }
 }
