@@ -122,14 +122,14 @@ fn printed_documents_have_the_keys_of_their_parts() {
     let chip = ["--machine", "core-i7-6700"];
     let load = ["--workload", "hmmer+mcf", "--alone", "100ms"];
     for (part, arguments) in [
-        ("policies", vec!["policies"]),
+        ("list policies", vec!["list", "policies"]),
         ("machine --machine NAME", [&["machine"], &chip[..]].concat()),
         ("simulate", [&["simulate"], &chip[..], &load].concat()),
         (
             "compare",
             [&["compare", "--policies", "linux"], &chip[..], &load].concat(),
         ),
-        ("programs", vec!["programs"]),
+        ("list programs", vec!["list", "programs"]),
     ] {
         let printed = consort(&[&arguments[..], &["--format", "json"]].concat());
         let mut document: serde_json::Value = serde_json::from_str(&printed).unwrap();
