@@ -1,6 +1,6 @@
 //! Promise: what the documents name is there. Words of the glossary, terms of papers and metrics
-//! lead to items of the code, experiments to studies, links to files and headings, and nothing
-//! refers to a document that a reader does not have.
+//! lead to items of the code, experiments to studies, and nothing refers to a document that a reader
+//! does not have.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
@@ -216,40 +216,6 @@ fn what_rustdoc_finds_by_another_word_is_a_word_of_a_paper_or_a_metric() {
     assert!(found > 50, "{found}");
 }
 
-/// The anchor of a heading, as web views of repositories make it.
-fn anchor(heading: &str) -> String {
-    let plain = heading.trim_start_matches('#').trim().to_lowercase();
-    let kept = plain
-        .chars()
-        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
-}
-
-#[test]
-fn links_lead_somewhere() {
-    for document in documents() {
-        let name = document.display();
-        let own = text(&document);
-        let links = own.split("](").skip(1);
-        for link in links.filter_map(|rest| rest.split(')').next()) {
-            if link.contains("://") {
-                continue;
-            }
-            let (target, part) = link.split_once('#').unwrap_or((link, ""));
-            let path = match target.is_empty() {
-                true => document.clone(),
-                false => document.parent().unwrap().join(target),
-            };
-            assert!(path.exists(), "{name}: {link}");
-            if !part.is_empty() && path.extension().is_some_and(|e| e == "md") {
-                let there = text(&path);
-                let mut headings = there.lines().filter(|line| line.starts_with('#'));
-                assert!(headings.any(|h| anchor(h) == part), "{name}: {link}");
-            }
-        }
-    }
-}
-
 /// A text in one line, without what begins the lines of comments.
 fn in_one_line(text: &str) -> String {
     let mark = ['/', '!', '#', '*', ' '];
@@ -308,11 +274,7 @@ fn nothing_refers_to_a_document_that_nobody_has() {
 }
 
 #[test]
-fn words_and_anchors_are_found() {
+fn words_are_found() {
     assert!(defines("pub struct Core {", "Core") && !defines("struct Cores;", "Core"));
     assert!(has_word("a core.", "core") && !has_word("score cores", "core"));
-    assert_eq!(
-        anchor("## Execution-unit occupancy"),
-        "execution-unit-occupancy"
-    );
 }
