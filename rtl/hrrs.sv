@@ -2,7 +2,7 @@
 //
 // Source: Markovic, "Hardware Thread Scheduling Algorithms for Single-ISA Asymmetric CMPs" (PhD
 // thesis, UPC 2015), HRRS. Decides as the policy `hrrs` of consort-core does, which is asked at
-// every cycle; docs/hardware.md has the ports, docs/decisions/ what the thesis leaves open.
+// every cycle; rtl/README.md has the ports, docs/decisions/ what the thesis leaves open.
 //
 // All ports are by logical core; core 0 is on the large core after reset.
 module hrrs #(

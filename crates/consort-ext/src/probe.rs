@@ -32,7 +32,7 @@ pub enum Obstacle {
     #[error("this kernel has no sched_ext (CONFIG_SCHED_CLASS_EXT): no {}", .0.display())]
     NoKernel(PathBuf),
     /// The program was built without the scheduler.
-    #[error("this build has no sched_ext scheduler; build it with --features ext (docs/ext.md)")]
+    #[error("this build has no sched_ext scheduler; build one with --features ext")]
     NotBuilt,
     /// The kernel does not describe its types.
     #[error("this kernel does not tell its types (CONFIG_DEBUG_INFO_BTF): no {}", .0.display())]

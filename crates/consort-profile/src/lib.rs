@@ -4,7 +4,7 @@
 //! and every access to memory ([`recorder`]). Blocks are decoded into operations
 //! ([`consort_ops::Op`]), which the meters of [`measure`] take. A [`ProgramProfiler`] has all of
 //! them, and its [`ProgramProfile`] becomes a program file that the simulator takes.
-//! docs/profiling.md describes the figures and their methods.
+//! docs/understand/profiles.md describes the figures and their methods.
 
 mod crew;
 mod figures;

@@ -133,7 +133,7 @@ const SIGINT: i32 = 2;
 ///
 /// Ctrl-C ends the command; the instructions recorded until then count.
 ///
-/// Needs QEMU's user-mode emulator, as ``consort profile`` does (docs/profiling.md). What the
+/// Needs QEMU's user-mode emulator, as ``consort profile`` does (docs/understand/profiles.md). What the
 /// command prints goes to stderr.
 ///
 /// :param command: the command and its arguments

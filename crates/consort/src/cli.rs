@@ -79,7 +79,7 @@ pub(crate) enum Verb {
     Detach(DetachArgs),
     /// Manage configured control groups and attached processes until stopped
     #[command(after_help = "Example: consort daemon --policy auto\n\
-                            Its configuration, requests and limits: docs/daemon.md")]
+                            Its configuration, requests and limits: docs/use/daemon.md")]
     Daemon(DaemonArgs),
     /// Show the programs and threads that a daemon manages, and where they are placed
     #[command(after_help = "Example: consort status --format json")]

@@ -134,6 +134,7 @@ fn links_lead_somewhere() {
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
         "CHANGELOG.md",
+        "rtl/README.md",
     ]
     .map(str::to_owned)
     .to_vec();

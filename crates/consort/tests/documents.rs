@@ -124,8 +124,9 @@ fn every_term_of_a_paper_leads_to_an_item() {
 
 #[test]
 fn every_fault_leads_to_its_test() {
-    let document = root().join("docs/faults.md");
-    let rows = rows(&text(&document), 3);
+    let document = root().join("docs/use/safety.md");
+    let mut rows = rows(&text(&document), 3);
+    rows.retain(|row| row[2].ends_with(".rs"));
     assert!(rows.len() >= 20, "{}", rows.len());
     for row in rows {
         resolve(&document, &row, &row[1], &row[2]);

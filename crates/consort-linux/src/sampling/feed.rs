@@ -255,7 +255,7 @@ impl RecordBatch {
 }
 
 // One event per PU stays on its PU when threads are switched and is not cloned with them, so that
-// it costs programs nothing but the samples. docs/measurements/overhead.md has pairs of both kinds.
+// it costs programs nothing but the samples. docs/figures.md has what that is.
 // The kernel allows it to root, to CAP_PERFMON, and to all at `perf_event_paranoid` 0 or less.
 //
 // The event of a PU also carries the beginnings, ends, names and executable mappings of all

@@ -51,7 +51,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
     /// Measures of programs that this machine cannot count, from FILE: a report of a run on a machine
-    /// that can, or written by hand (docs/groups.md)
+    /// that can, or written by hand (docs/use/pausing.md)
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
     /// Show the progress line even if the command reads or writes the terminal itself
@@ -60,7 +60,7 @@ pub(crate) struct RunArgs {
     /// Print no progress line and no table at the end
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Record observations and plans to FILE, as Parquet (docs/recording.md)
+    /// Record observations and plans to FILE, as Parquet (docs/use/recordings.md)
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     /// Replace the recording if it exists

@@ -46,7 +46,7 @@ pub(crate) struct ManageArgs {
         .try_map(|name| name.parse::<EnactChoice>()))]
     pub(crate) enact: Option<EnactChoice>,
     /// Keep other threads off a core while threads run there that a plan seats on it together; uses
-    /// core-scheduling cookies of the kernel (docs/enactment.md)
+    /// core-scheduling cookies of the kernel (docs/concepts/enactment.md)
     #[arg(long)]
     pub(crate) cookies: bool,
     /// Rate at which programs are watched: full, or light, which costs them less but gives less precise

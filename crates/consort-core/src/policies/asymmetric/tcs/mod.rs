@@ -25,7 +25,7 @@
 //! lagging 1.000 ± 0.001 times as fast as the defaults, the caption and the rule, so that neither
 //! matters: an idle large core is handed over at once in all of them.
 //!
-//! `arithmetic=integer` counts as the hardware does, bit by bit (rtl/tcs.sv, docs/hardware.md):
+//! `arithmetic=integer` counts as the hardware does, bit by bit (rtl/tcs.sv, rtl/README.md):
 //! counters that saturate, short-term criticalities compared without a division, quotients of
 //! intervals in fixed point.
 //!
