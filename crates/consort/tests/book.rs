@@ -46,8 +46,8 @@ const DIALECT: &[&str] = &[
     "until lately",
 ];
 const MOST_DIALECT: usize = 10;
-/// Hand-written words, and occurrences of "for example" per 10,000 of them.
-const MOST_WORDS: usize = 36_000;
+/// Hand-written words outside tables, and occurrences of "for example" per 10,000 of them.
+const MOST_WORDS: usize = 35_000;
 const LEAST_EXAMPLES: usize = 20;
 
 fn root() -> PathBuf {
@@ -259,10 +259,9 @@ fn book_keeps_to_the_words_of_the_style_guide() {
             .filter(|w| w.contains(char::is_alphanumeric))
             .collect();
         let plain = plain.join(" ");
-        let of_prose = prose.split_whitespace();
-        words += of_prose
-            .filter(|w| w.contains(char::is_alphanumeric))
-            .count();
+        let rows_apart = prose.lines().filter(|line| !line.starts_with('|'));
+        let rows_apart = rows_apart.flat_map(str::split_whitespace);
+        words += rows_apart.filter(|w| w.contains(char::is_alphanumeric)).count();
         examples += count_words(&plain, "for example");
         for phrase in DIALECT {
             let count = count_words(&plain, phrase);
