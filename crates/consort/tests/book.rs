@@ -208,7 +208,7 @@ fn fault_of_opening(page: &str) -> Option<&'static str> {
     let text = text(page);
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let is_heading = lines.next().is_some_and(|line| line.starts_with("# "));
-    let marks = ["#", "|", "-", "*", "`", ">", "    ", "1."];
+    let marks = ["#", "|", "-", "*", "```", ">", "    ", "1."];
     let starts_a_paragraph = |line: &str| !marks.iter().any(|mark| line.starts_with(mark));
     let lower = text.to_lowercase();
     if !is_heading {
