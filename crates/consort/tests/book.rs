@@ -208,7 +208,7 @@ fn fault_of_opening(page: &str) -> Option<&'static str> {
     let text = text(page);
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let is_heading = lines.next().is_some_and(|line| line.starts_with("# "));
-    let marks = ["#", "|", "-", "*", "```", ">", "    ", "1."];
+    let marks = ["#", "|", "- ", "* ", "```", ">", "    ", "1."];
     let starts_a_paragraph = |line: &str| !marks.iter().any(|mark| line.starts_with(mark));
     let lower = text.to_lowercase();
     if !is_heading {
@@ -261,7 +261,9 @@ fn book_keeps_to_the_words_of_the_style_guide() {
         let plain = plain.join(" ");
         let rows_apart = prose.lines().filter(|line| !line.starts_with('|'));
         let rows_apart = rows_apart.flat_map(str::split_whitespace);
-        words += rows_apart.filter(|w| w.contains(char::is_alphanumeric)).count();
+        words += rows_apart
+            .filter(|w| w.contains(char::is_alphanumeric))
+            .count();
         examples += count_words(&plain, "for example");
         for phrase in DIALECT {
             let count = count_words(&plain, phrase);
