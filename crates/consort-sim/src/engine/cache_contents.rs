@@ -49,13 +49,23 @@ impl CacheContents<'_> {
         [0, 1, 2].map(|level| self.bytes_found_in(t, pu, level).unwrap_or(0.0))
     }
 
-    /// True for each level of caches at a PU that a sibling of thread `t` uses now.
-    pub(crate) fn siblings(&self, t: usize, pu: usize) -> [bool; LEVELS] {
-        let program = self.threads[t].program;
+    /// Share of what a sibling of thread `t` holds at each level of caches at a PU, 0 to 1: all if
+    /// one is there now, else what is left of the last ones' turns.
+    pub(crate) fn siblings(&self, t: usize, pu: usize) -> [f64; LEVELS] {
+        let is_sibling =
+            |&other: &usize| other != t && self.threads[other].program == self.threads[t].program;
         [0, 1, 2].map(|level| {
             let cache = cache_at(self.chip, pu, level);
-            let mut others = self.others_in(t, cache);
-            others.any(|other| self.threads[other].program == program)
+            if self.running_in(cache).any(|other| is_sibling(&other)) {
+                return 1.0;
+            }
+            let siblings = (0..self.threads.len()).filter(is_sibling);
+            let kept = siblings.filter_map(|other| {
+                let left = self.threads[other].caches.remnants.remnant(cache?)?.bytes;
+                let found = self.bytes_found_in(other, pu, level)?;
+                (left > 0.0).then(|| found / left)
+            });
+            kept.fold(0.0, f64::max)
         })
     }
 
@@ -199,9 +209,7 @@ impl Moves {
             return None;
         }
         let share = thread.demand.shared_data;
-        let siblings = caches
-            .siblings(t, to)
-            .map(|there| if there { share } else { 0.0 });
+        let siblings = caches.siblings(t, to).map(|there| share * there);
         let ran = thread.counters.instructions();
         let away = [0, 1, 2].map(|level| {
             let cache = cache_at(&self.chip, to, level);
@@ -240,7 +248,7 @@ fn other_domain_latency_s(chip: &Chip, home: usize, from: PuPlace, to: PuPlace) 
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::testing::{engine, instances, program};
+    use crate::engine::testing::{engine, instances, program, program_with};
     use crate::engine::{Engine, RunMode};
     use crate::program::ProgramSpec;
 
@@ -293,6 +301,33 @@ mod tests {
         assert!(quiet < 0.25 * lines, "{quiet}");
         assert!(quiet < short && short <= long, "{quiet} {short} {long}");
         assert!((0.5 * lines..1.5 * lines).contains(&long), "{long}");
+    }
+
+    /// Two siblings and a stranger in turns on one PU: the second sibling finds in the L1D what both
+    /// use.
+    #[test]
+    fn siblings_in_turns_reuse_shared_lines() {
+        let missed = |shared: f64| {
+            let mut spec = program_with(&format!(
+                "[threads]\ndefault = 2\nmax = 2\nshared_data = {shared:?}"
+            ));
+            spec.phases[0].data_mpki = (0..14).map(|i| if i < 2 { 40.0 } else { 0.05 }).collect();
+            let mut work = instances(&spec, 1, 2, 10.0);
+            work.extend(instances(&streaming(), 1, 1, 10.0));
+            let mut e = engine("pinned", RunMode::Once, &work, 1);
+            (0..3).for_each(|t| e.restrict(t, consort_core::PuId(0).into()));
+            e.enforce_masks();
+            e.run_until(400 * MS);
+            let siblings = e.threads()[..2].iter().map(|t| t.counters.total());
+            let totals: Vec<_> = siblings.collect();
+            let instructions: f64 = totals.iter().map(|c| c.instructions).sum();
+            let misses: f64 = totals.iter().map(|c| c.flow.l1d_misses).sum();
+            assert!(totals.iter().all(|c| c.context_switches > 10));
+            1000.0 * misses / instructions
+        };
+        let [none, half, all] = [0.0, 0.5, 1.0].map(missed);
+        // Half of what it holds are the lines that it uses again.
+        assert!(all <= half && half < none, "{all} {half} {none}");
     }
 
     #[test]
