@@ -99,6 +99,12 @@ impl ThreadCounts {
         self.kernel_s += s;
     }
 
+    /// Ends a loop that spun: the branch that leaves it is mispredicted. Its few cycles are part of
+    /// `spin_s`.
+    pub(crate) fn end_spin(&mut self) {
+        self.flow.branch_misses += 1.0;
+    }
+
     /// Adds another interval's counts.
     pub fn add(&mut self, other: &Self) {
         self.on_pu_s += other.on_pu_s;
@@ -159,7 +165,6 @@ impl ThreadCounters {
         self.sampled.classes.branch + self.recent.classes.branch
     }
 
-    /// Lines brought into each level of caches.
     /// Instructions since the start.
     pub(crate) fn instructions(&self) -> f64 {
         self.recent.instructions + self.sampled.instructions

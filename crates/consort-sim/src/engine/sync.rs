@@ -198,6 +198,7 @@ impl Engine {
         match self.threads[t].status {
             ThreadStatus::Spinning(_) => {
                 self.threads[t].status = ThreadStatus::Running;
+                self.threads[t].counters.recent.end_spin();
                 self.threads[t].set_deadline(self.calendar.now());
                 self.calendar.void_rates();
                 self.calendar.note_activity();
@@ -259,6 +260,9 @@ impl Engine {
     /// output.
     pub(crate) fn call_to_sleep(&mut self, t: usize, blocked_s: Option<f64>) {
         let thread = &mut self.threads[t];
+        if matches!(thread.status, ThreadStatus::Spinning(_)) {
+            thread.counters.recent.end_spin();
+        }
         let until = self.calendar.now() + thread.clock.cycles_ps(self.calls.call_cycles);
         let io_until = blocked_s.map(|s| after(until, s));
         if self.calls.are_none() {

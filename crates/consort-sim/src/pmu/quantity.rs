@@ -146,10 +146,10 @@ pub(super) fn amount(quantity: Quantity, truth: &ThreadCounts, facts: MachineFac
     let waiting = |kind| operation_wait_cycles(truth, facts.latencies, kind);
     match quantity {
         Quantity::Cycles => truth.cycles,
-        Quantity::Instructions => truth.instructions,
+        Quantity::Instructions => truth.instructions + 6.0 * spin_iterations(truth),
         Quantity::FpuEmptyCycles => (truth.cycles - flow.fpu_busy_cycles).max(0.0),
         Quantity::FpOperations => truth.classes.fp,
-        Quantity::L1dAccesses => flow.l1d_accesses,
+        Quantity::L1dAccesses => flow.l1d_accesses + spin_iterations(truth),
         Quantity::L1dMisses => flow.l1d_misses,
         Quantity::L1iMisses => flow.l1i_misses,
         Quantity::L2Misses => flow.l2_misses,
@@ -163,7 +163,7 @@ pub(super) fn amount(quantity: Quantity, truth: &ThreadCounts, facts: MachineFac
         Quantity::OutstandingCycles => flow.outstanding_cycles,
         Quantity::BusBusyCycles => facts.bus.busy_cycles(truth),
         Quantity::BusQueueCycles => stack.queue,
-        Quantity::Branches => truth.classes.branch,
+        Quantity::Branches => truth.classes.branch + 2.0 * spin_iterations(truth),
         Quantity::BranchMisses => flow.branch_misses,
         Quantity::BranchMissCycles => stack.branch + truth.relearn_cycles,
         Quantity::FetchStallCycles => fetch_wait_cycles(truth),
@@ -201,6 +201,16 @@ pub(super) fn merged_parts(quantity: Quantity) -> &'static [Quantity] {
         Quantity::StackEmpty => &[Quantity::StackFetch, Quantity::StackBranch],
         _ => &[],
     }
+}
+
+/// Iterations of the loops in which a thread spun. One loads a flag that another thread sets, compares
+/// it and branches, and counts, compares and branches (`parsec_barrier.cpp`): six instructions, two of
+/// them branches, of which a core completes one per cycle.
+fn spin_iterations(truth: &ThreadCounts) -> f64 {
+    if truth.spin_s <= 0.0 {
+        return 0.0;
+    }
+    truth.spin_s / truth.on_pu_s * truth.cycles / 2.0
 }
 
 /// Cycles without progress: context switches, exchanges of registers, spinning.
@@ -322,6 +332,23 @@ mod tests {
         assert_eq!(of(Quantity::StackCompletion), 900.0);
         let sum: f64 = GROUPED_STACK.iter().map(|&quantity| of(quantity)).sum();
         assert_eq!(sum, 1000.0);
+    }
+
+    /// By hand: half of 4e9 cycles are 1e9 iterations of two cycles.
+    #[test]
+    fn spinning_executes_instructions_and_branches() {
+        let mut truth = ThreadCounts {
+            on_pu_s: 2.0,
+            spin_s: 1.0,
+            cycles: 4e9,
+            instructions: 1e9,
+            ..ThreadCounts::default()
+        };
+        truth.flow.l1d_accesses = 3e8;
+        let counted = |quantity| amount(quantity, &truth, facts(64.0, 8.0));
+        assert_eq!(counted(Quantity::Instructions), 7e9);
+        assert_eq!(counted(Quantity::Branches), 2e9);
+        assert_eq!(counted(Quantity::L1dAccesses), 1.3e9);
     }
 
     #[test]

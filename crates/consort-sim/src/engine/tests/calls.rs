@@ -3,6 +3,7 @@
 use super::super::counts::ThreadCounts;
 use super::super::testing::{PlainEnergy, chip, instances, program_with, settings};
 use super::super::{Engine, RunMode};
+use super::{finish, totals};
 use crate::chip::Chip;
 use crate::engine::calendar::PS_PER_MS as MS;
 use proptest::prelude::*;
@@ -153,4 +154,23 @@ proptest! {
         }
         prop_assert!((split.instructions / 0.04e9 - 1.0).abs() < 1e-9);
     }
+}
+
+/// Every wait at a barrier ends a loop that spun, whose last branch is mispredicted.
+#[test]
+fn end_of_spinning_mispredicts_a_branch() {
+    let missed = |spin_us: f64| {
+        let spec = program_with(&format!(
+            "[threads]\ndefault = 2\nmax = 2\nspin_us = {spin_us:?}\n\
+             barrier = {{ spacing_minstr = 1.0, imbalance = 0.2 }}"
+        ));
+        let work = instances(&spec, 1, 2, 0.1);
+        let settings = settings("pinned", RunMode::Once, 1);
+        let mut e = Engine::new(chip(1), &work, &settings, Box::new(PlainEnergy)).unwrap();
+        finish(&mut e, 10 * MS);
+        totals(&e).iter().map(|c| c.flow.branch_misses).sum::<f64>()
+    };
+    // 50 barriers of two threads; the last one ends the run.
+    let more = missed(1e6) - missed(0.0);
+    assert!((45.0..=51.0).contains(&more), "{more}");
 }
