@@ -16,8 +16,9 @@ use std::sync::Arc;
 
 /// Operating systems that are contenders by name, with no policy on top. `random` is a policy
 /// here, as on live machines.
-const SYSTEMS: [&str; 5] = [
+const SYSTEMS: [&str; 6] = [
     "linux",
+    "linux-2.6",
     "linux-acmp",
     "linux-grouped",
     "linux-itmt",

@@ -17,8 +17,9 @@ use std::path::Path;
 pub(crate) const COMPLETE: &str = "CONSORT_COMPLETE";
 
 /// Names that stand for no policy of our own, in simulations.
-const SYSTEMS: [&str; 5] = [
+const SYSTEMS: [&str; 6] = [
     "linux",
+    "linux-2.6",
     "linux-acmp",
     "linux-grouped",
     "linux-itmt",

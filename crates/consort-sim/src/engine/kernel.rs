@@ -25,12 +25,15 @@ fn view<'a>(
     shape: &'a OsTopology,
     pus: &'a [PuState],
     threads: &'a [SimulatedThread],
+    now_ps: u64,
 ) -> OsView<'a> {
     OsView {
         shape,
         pus,
         threads,
         homes: &[],
+        now_ps,
+        hot_ps: 0,
     }
 }
 
@@ -129,12 +132,16 @@ impl SimulatedKernel {
         why: PlacementReason,
     ) -> usize {
         self.os
-            .choose_pu(&view(&self.shape, &self.pus, threads), t, why)
+            .choose_pu(&view(&self.shape, &self.pus, threads, 0), t, why)
     }
 
-    pub(crate) fn pull_thread(&mut self, threads: &[SimulatedThread], pu: usize) -> Option<usize> {
+    pub(crate) fn pull_thread(
+        &mut self,
+        threads: &[SimulatedThread],
+        (pu, now): (usize, u64),
+    ) -> Option<usize> {
         self.os
-            .pull_thread(&view(&self.shape, &self.pus, threads), pu)
+            .pull_thread(&view(&self.shape, &self.pus, threads, now), pu)
     }
 
     pub(crate) fn balance_move(
@@ -143,7 +150,7 @@ impl SimulatedKernel {
         ms: u64,
     ) -> Option<(usize, usize)> {
         self.os
-            .balance_move(&view(&self.shape, &self.pus, threads), ms)
+            .balance_move(&view(&self.shape, &self.pus, threads, ms * PS_PER_MS), ms)
     }
 
     /// The next instant after `ms` at which it evens out load, ps.
@@ -152,7 +159,9 @@ impl SimulatedKernel {
     }
 
     pub(crate) fn deal_threads(&mut self, threads: &[SimulatedThread]) -> Vec<(usize, usize)> {
-        let deal = self.os.deal_threads(&view(&self.shape, &self.pus, threads));
+        let deal = self
+            .os
+            .deal_threads(&view(&self.shape, &self.pus, threads, 0));
         let moved = |(t, pu): &(usize, usize)| threads[*t].queue.pu != Some(*pu);
         deal.into_iter().filter(moved).collect()
     }
@@ -220,6 +229,7 @@ impl SimulatedKernel {
                 thread.queue.ran_until = now;
             }
             pu.current = None;
+            pu.idle_since = now;
             pu.last = Some(t);
         } else {
             pu.queue.retain(|&queued| queued != t);

@@ -11,10 +11,13 @@
 //! granularity is a third of a slice: both follow from the machine's slice. Today's Linux keeps the
 //! lag of sleepers and compares deadlines; a thread that has slept preempts there as well.
 
-use super::calendar::{NEVER, to_signed};
+use super::calendar::{NEVER, PS_PER_MS, to_signed};
 use super::relearn::OverwrittenTraining;
 use super::thread::SimulatedThread;
 use std::collections::VecDeque;
+
+/// Time that moving a thread is taken to cost, ps (`sysctl_sched_migration_cost`, 0.5 ms).
+pub(crate) const MIGRATION_COST_PS: u64 = PS_PER_MS / 2;
 
 /// A PU's state; threads by index.
 #[derive(Clone, Debug)]
@@ -35,6 +38,11 @@ pub(crate) struct PuState {
     pub(crate) overwritten: OverwrittenTraining,
     /// Least virtual run time of its threads so far, ps; see [`super::pu`].
     pub(crate) least_ps: i64,
+    /// Instant at which the last thread left it, ps.
+    pub(crate) idle_since: u64,
+    /// Running mean of the times for which it was idle, ps; a time counts as twice
+    /// [`MIGRATION_COST_PS`] at most (`avg_idle`, kernel/sched.c).
+    pub(crate) mean_idle_ps: u64,
     /// True if `current` must make way for a thread that has woken.
     pub(crate) preempted: bool,
     /// Instant at which `current` must make way, ps; [`NEVER`] while no thread waits.
@@ -53,6 +61,8 @@ impl PuState {
             branches: 0.0,
             overwritten: OverwrittenTraining::default(),
             least_ps: 0,
+            idle_since: 0,
+            mean_idle_ps: 2 * MIGRATION_COST_PS,
             preempted: false,
             slice_end: NEVER,
         }
@@ -67,6 +77,11 @@ impl PuState {
     pub(crate) fn begin(&mut self, t: usize, branches: f64, now: u64) {
         self.current = Some(t);
         self.since = now;
+        let idle_ps = (now - self.idle_since).min(2 * MIGRATION_COST_PS);
+        // A switch from one thread to another is no idle time.
+        if idle_ps > 0 {
+            self.mean_idle_ps = (7 * self.mean_idle_ps + idle_ps) / 8;
+        }
         self.slice_since = self.carried.take().unwrap_or(now);
         self.preempted = false;
         self.branches = branches;

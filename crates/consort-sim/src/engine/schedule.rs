@@ -79,7 +79,10 @@ impl Engine {
                 return;
             }
             if self.kernel.current_thread(pu).is_none() {
-                if let Some(t) = self.kernel.pull_thread(&self.threads, pu) {
+                if let Some(t) = self
+                    .kernel
+                    .pull_thread(&self.threads, (pu, self.calendar.now()))
+                {
                     self.move_thread(t, pu);
                 }
                 self.dispatch_next(pu);

@@ -16,17 +16,37 @@
 //!   later.
 //!
 //! Core types are not known to it, as the literature describes it for its time.
+//!
+//! `linux-2.6` is the same before kernels searched for idle cores (2.6.33 to 3.0, kernel/sched_fair.c).
+//! A thread wakes where it was if that PU is idle, else on the first idle PU of the LLC domain, else
+//! where it was and waits (`select_idle_sibling`). A PU pulls only in the moment in which it runs dry,
+//! and only if it has lately been idle for [`MIGRATION_COST_PS`] at a time (`idle_balance`). A thread
+//! that ran less than that time ago is hot and stays (`task_hot`) until attempts have failed too often
+//! (`can_migrate_task`). So a thread that wakes where another runs waits although a core of another LLC
+//! domain is idle, until a tick evens that out.
 
 use super::os_topology::SchedulingDomain;
 use super::os_view::{idlest_llc, idlest_pu, least_by_score};
 use super::{OsInfo, OsModel, OsTopology, OsView, PlacementReason, TICK_MS, next_tick_ms};
 use crate::engine::draw::RandomStream;
+use crate::engine::pu::MIGRATION_COST_PS;
 use std::collections::BTreeMap;
 
 pub(crate) const INFO: OsInfo = OsInfo {
     name: "linux",
     summary: "idlest core at fork and wake-up, evens out runnable counts, knows no core types",
     build: |draw| Box::new(Linux::new(draw)),
+};
+
+pub(crate) const INFO_2_6: OsInfo = OsInfo {
+    name: "linux-2.6",
+    summary: "as linux, but wakes threads where they were and pulls none that ran just now",
+    build: |draw| {
+        Box::new(Linux {
+            is_2_6: true,
+            ..Linux::new(draw)
+        })
+    },
 };
 
 /// Factor by which a group without an idle PU tries more rarely to even out load.
@@ -38,6 +58,7 @@ pub(crate) struct Linux {
     /// Draws that break ties.
     draw: RandomStream,
     attempts: Attempts,
+    is_2_6: bool,
 }
 
 impl Linux {
@@ -45,7 +66,14 @@ impl Linux {
         Self {
             draw,
             attempts: Attempts::default(),
+            is_2_6: false,
         }
+    }
+
+    /// The view without threads that are too hot to be moved.
+    fn movable<'a>(&self, view: &OsView<'a>) -> OsView<'a> {
+        let hot_ps = if self.is_2_6 { MIGRATION_COST_PS } else { 0 };
+        OsView { hot_ps, ..*view }
     }
 
     fn start_pu(&mut self, view: &OsView<'_>, thread: usize) -> Option<usize> {
@@ -55,11 +83,17 @@ impl Linux {
 
     fn wake_pu(&mut self, view: &OsView<'_>, thread: usize) -> Option<usize> {
         let previous = view.previous_pu(thread)?;
+        let near = &view.shape.llcs[view.shape.llc[previous]];
+        if self.is_2_6 {
+            let is_idle = |&pu: &usize| view.load(pu) == 0 && view.allows(thread, pu);
+            let mut order = std::iter::once(previous).chain(near.iter().copied());
+            let stays = Some(previous).filter(|&pu| view.allows(thread, pu));
+            return order.find(is_idle).or(stays);
+        }
         let core = &view.shape.cores[view.shape.core[previous]];
         if view.sum(core) == 0 && view.allows(thread, previous) {
             return Some(previous);
         }
-        let near = &view.shape.llcs[view.shape.llc[previous]];
         idlest_pu(view, &mut self.draw, thread, near)
     }
 
@@ -77,7 +111,8 @@ impl Linux {
             let source = least_by_score(&mut self.draw, from.iter().copied(), |pu| {
                 core::cmp::Reverse(view.load(pu))
             })?;
-            let waiting = to.iter().find_map(|&pu| view.last_queued_for(source, pu));
+            let cold = self.movable(view);
+            let waiting = to.iter().find_map(|&pu| cold.last_queued_for(source, pu));
             let interval = interval_ms(view, domain, idlest_group);
             let key = (number, idlest_group);
             let insists = |attempts: &mut Attempts| {
@@ -85,7 +120,9 @@ impl Linux {
             };
             if waiting.is_some() || insists(&mut self.attempts) {
                 let may = |t: &usize| to.iter().any(|&pu| view.allows(*t, pu));
-                let thread = waiting.or_else(|| view.pus[source].current.filter(may))?;
+                let hot = || to.iter().find_map(|&pu| view.last_queued_for(source, pu));
+                let current = || view.pus[source].current.filter(may);
+                let thread = waiting.or_else(hot).or_else(current)?;
                 let target = idlest_pu(view, &mut self.draw, thread, to)?;
                 return Some((thread, target));
             }
@@ -141,6 +178,12 @@ impl OsModel for Linux {
     }
 
     fn pull_thread(&mut self, view: &OsView<'_>, pu: usize) -> Option<usize> {
+        let idle = &view.pus[pu];
+        let pulls = idle.idle_since == view.now_ps && idle.mean_idle_ps >= MIGRATION_COST_PS;
+        if self.is_2_6 && !pulls {
+            return None;
+        }
+        let view = self.movable(view);
         let around = view.shape.domains.iter();
         let mut around = around.filter(|d| d.groups.iter().any(|g| g.contains(&pu)));
         around.find_map(|domain| {

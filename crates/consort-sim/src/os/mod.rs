@@ -77,6 +77,7 @@ pub struct OsInfo {
 /// Every model.
 pub const MODELS: &[OsInfo] = &[
     linux::INFO,
+    linux::INFO_2_6,
     linux_acmp::INFO,
     linux_variants::GROUPED,
     linux_variants::ITMT,

@@ -14,6 +14,9 @@ pub(crate) struct OsView<'a> {
     pub(crate) threads: &'a [SimulatedThread],
     /// By thread, the LLC domain that the model keeps it in; empty if the model keeps no thread.
     pub(crate) homes: &'a [Option<usize>],
+    pub(crate) now_ps: u64,
+    /// Time since its last turn in which a queued thread is not moved, ps.
+    pub(crate) hot_ps: u64,
 }
 
 impl OsView<'_> {
@@ -44,17 +47,24 @@ impl OsView<'_> {
         (0..self.threads.len()).filter(|&t| self.threads[t].is_runnable())
     }
 
+    /// True if a queued thread may be moved to another PU.
+    fn may_move(&self, thread: usize, to: usize) -> bool {
+        let ran_until = self.threads[thread].queue.ran_until;
+        let is_hot = ran_until > 0 && self.now_ps < ran_until + self.hot_ps;
+        !is_hot && self.allows(thread, to)
+    }
+
     /// The thread at the end of a PU's queue that may go to another: it loses the least by going to
     /// the end of that one's.
     pub(crate) fn last_queued_for(&self, from: usize, to: usize) -> Option<usize> {
         let mut queue = self.pus[from].queue.iter().rev().copied();
-        queue.find(|&t| self.allows(t, to))
+        queue.find(|&t| self.may_move(t, to))
     }
 
     /// The longest-queued thread of a PU that may go to another.
     pub(crate) fn first_queued_for(&self, from: usize, to: usize) -> Option<usize> {
         let mut queue = self.pus[from].queue.iter().copied();
-        queue.find(|&t| self.allows(t, to))
+        queue.find(|&t| self.may_move(t, to))
     }
 }
 

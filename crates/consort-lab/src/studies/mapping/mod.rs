@@ -65,8 +65,8 @@ const NAMED: [[&str; 2]; 7] = [
 /// The pair whose programs also run by themselves where `int` has them: the source's Solo-Int.
 const IN_PLACE: ProgramNamePair = ["canneal", "fluidanimate"];
 
-/// The operating system beneath.
-pub(super) const LINUX: &str = "linux";
+/// The operating system beneath: a kernel of the source's time.
+const LINUX: &str = "linux-2.6";
 
 /// Factor of the time after which a run is stopped: this many times the time that its programs take
 /// alone one after the other, as often as they are to do their work.

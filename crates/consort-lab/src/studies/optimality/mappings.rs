@@ -3,7 +3,7 @@
 //! Every mapping that differs from the others on the topology is run; the named ones are among them,
 //! so none of these can be better than the best. Pitfall: a policy that moves threads can be.
 
-use super::super::mapping::{LINUX, all_pairs, chip, instances, workload};
+use super::super::mapping::{all_pairs, chip, instances, workload};
 use super::{PolicyGaps, gap_figure, gap_table, join_texts, list_gaps, missing_percent};
 use crate::simulate::case::PreparedCase;
 use crate::simulate::{map_jobs, part_error, run_every_case};
@@ -12,6 +12,8 @@ use consort_core::mapping::{ExhaustiveMappings, Mapping, MappingScheme};
 use consort_core::stats::mean;
 use consort_experiment::{Contender, ExperimentContext};
 
+/// The operating system, and a row's name.
+const LINUX: &str = "linux";
 /// Group of the rows.
 const GROUP: &str = "core2-pairs";
 /// The policy that tries things out.

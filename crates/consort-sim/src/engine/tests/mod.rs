@@ -14,8 +14,9 @@ mod phases;
 mod restarts;
 
 const MS: u64 = 1_000_000_000;
-const OS: [&str; 6] = [
+const OS: [&str; 7] = [
     "linux",
+    "linux-2.6",
     "linux-acmp",
     "linux-grouped",
     "linux-itmt",

@@ -326,3 +326,37 @@ fn acmp_takes_nothing_where_all_cores_are_alike() {
     let seen = watched(&mut asymmetric(&sleeper_and_worker(), true), 500);
     assert!(seen.iter().all(|(pu, _)| *pu == Some(1)));
 }
+
+/// Time that three threads wait on a PU each of two LLC domains, of which each sleeps 0.1 ms after
+/// some 0.1 ms of work; and their moves.
+fn waits_and_moves(os: &str) -> (f64, u64) {
+    let io = "[io]\nper_ginstr = 2000.0\nblocked_us = 100.0";
+    let work = instances(&program_with(io), 3, 1, 1000.0);
+    let settings = settings(os, RunMode::Once, 1);
+    let mut e = Engine::new(chip(2), &work, &settings, Box::new(PlainEnergy)).unwrap();
+    (0..3).for_each(|t| e.restrict(t, "0,8".parse().unwrap()));
+    e.enforce_masks();
+    e.run_until(1000 * MS);
+    let totals: Vec<_> = { e.threads().iter() }.map(|t| t.counters.total()).collect();
+    let moves = totals.iter().map(|c| c.migrations).sum();
+    (totals.iter().map(|c| c.wait_s).sum(), moves)
+}
+
+/// A PU that is idle for 0.1 ms at a time pulls no thread from the other LLC domain, for all that
+/// moving one is taken to cost 0.5 ms.
+#[test]
+fn short_idle_times_pull_no_thread() {
+    let (now, then) = (waits_and_moves("linux"), waits_and_moves("linux-2.6"));
+    assert!(then.1 * 10 < now.1, "{now:?} {then:?}");
+    assert!(then.0 > now.0, "{now:?} {then:?}");
+}
+
+#[test]
+fn kernels_differ_in_nothing_without_sleep() {
+    for seed in 0..5 {
+        assert_eq!(
+            cores("linux-2.6", 6, seed, 100),
+            cores("linux", 6, seed, 100)
+        );
+    }
+}
