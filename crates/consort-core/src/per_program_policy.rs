@@ -69,6 +69,7 @@ impl Policy for PerProgramPolicy {
             on_activity: any(|wishes| wishes.on_activity),
             calls: any(|wishes| wishes.calls),
             idle: any(|wishes| wishes.idle),
+            l1d_accesses: any(|wishes| wishes.l1d_accesses),
             ..usual
         }
     }

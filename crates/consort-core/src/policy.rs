@@ -58,6 +58,9 @@ pub struct Wishes {
     /// True if the policy uses the idle time of the PUs, which shows whether other work waits for
     /// them.
     pub idle: bool,
+    /// True if the policy uses accesses of the L1D, for which a live machine gives up a counter that
+    /// other signals could have.
+    pub l1d_accesses: bool,
 }
 
 impl Wishes {
@@ -66,6 +69,7 @@ impl Wishes {
     pub fn for_recording() -> Self {
         Self {
             calls: true,
+            l1d_accesses: true,
             ..Self::default()
         }
     }

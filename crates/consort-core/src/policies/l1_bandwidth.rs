@@ -12,7 +12,7 @@
 
 use super::grouping::{GroupedThreads, leave_to_os, place_groups};
 use crate::plan::{Decision, Fact, Reason};
-use crate::policy::{ALL_USUAL, OptionInfo, Policy, PolicyInfo, PolicyRng, View};
+use crate::policy::{ALL_USUAL, OptionInfo, Policy, PolicyInfo, PolicyRng, View, Wishes};
 use crate::signal::{Signal, Tier};
 
 #[doc(alias = "L1-bandwidth aware")]
@@ -43,6 +43,13 @@ struct L1Bandwidth {
 }
 
 impl Policy for L1Bandwidth {
+    fn wishes(&self) -> Wishes {
+        Wishes {
+            l1d_accesses: true,
+            ..Wishes::default()
+        }
+    }
+
     fn decide(&mut self, view: View<'_>, _: &mut PolicyRng) -> Decision {
         let mut decision = Decision::default();
         let room = view.topology.pus().len();

@@ -103,13 +103,16 @@ fn probe_hardware(root: &Path, identity: &CpuIdentity) -> Result<(EventFile, Vec
             .collect();
         let opened = CounterGroup::open(&specs, PerfTarget::Thread { tid: 0 });
         opened.map_err(|e| format!("PMU {}: {e}", pmu.name))?;
-        let wanted: Vec<Signal> = events.formulas.iter().map(|f| f.signal).collect();
         let input = PlanInput {
             pmu: pmu.name.clone(),
             events,
             budget: CounterBudget::from_pmu(events, is_nmi_watchdog_on(root)),
         };
-        signals.extend(plan(&wanted, &[input]).planned.into_iter().map(|(_, s)| s));
+        // A policy may wish for accesses of the L1D, which are not counted otherwise.
+        for l1d in [false, true] {
+            let planned = plan(&events.wanted(l1d), std::slice::from_ref(&input)).planned;
+            signals.extend(planned.into_iter().map(|(_, s)| s));
+        }
     }
     if signals.is_empty() {
         return Err(format!("no PMU on this host is one of {}", file.title));

@@ -190,6 +190,21 @@ fn built_in_files_plan_everything_they_have() {
     }
 }
 
+#[test]
+fn l1d_accesses_take_a_counter_only_on_wish() {
+    for file in event_files().unwrap() {
+        let pmu = &file.pmus[0];
+        let counted = |l1d| groups_of(&file.name, &pmu.wanted(l1d), 0).join(" ");
+        let [with, without] = [true, false].map(counted);
+        let mut formulas = pmu.formulas.iter();
+        let formula = formulas.find(|f| f.signal == Signal::L1dAccesses).unwrap();
+        for event in formula.names() {
+            assert!(with.split(' ').any(|e| e == event), "{}", file.name);
+            assert!(without.split(' ').all(|e| e != event), "{}", file.name);
+        }
+    }
+}
+
 fn groups_of(name: &str, wanted: &[Signal], reserved: usize) -> Vec<String> {
     let file = event_files()
         .unwrap()

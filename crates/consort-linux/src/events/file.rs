@@ -241,6 +241,14 @@ impl MatchRule {
 }
 
 impl PmuEvents {
+    /// Signals to count: all that it has a formula for, accesses of the L1D only on wish.
+    pub fn wanted(&self, l1d: bool) -> Vec<Signal> {
+        let signals = self.formulas.iter().map(|formula| formula.signal);
+        signals
+            .filter(|signal| l1d || *signal != Signal::L1dAccesses)
+            .collect()
+    }
+
     /// Returns true if the entry is for a PMU of this name in sysfs.
     pub fn is_named(&self, pmu: &str) -> bool {
         let fits = |name: &String| match name.strip_suffix('*') {

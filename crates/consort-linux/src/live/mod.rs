@@ -224,6 +224,7 @@ impl Machine for LiveMachine {
         if wishes.calls {
             self.warnings.extend(self.observers.counting.count_calls());
         }
+        self.observers.counting.count_l1d(wishes.l1d_accesses);
         // States show which threads are active, and which calls have returned.
         let needs_states = wishes.on_activity || wishes.calls;
         self.observers.set_state_reading(needs_states);

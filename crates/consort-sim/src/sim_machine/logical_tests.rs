@@ -14,6 +14,7 @@ const HARDWARE: Wishes = Wishes {
     quantum_ms: None,
     calls: false,
     idle: false,
+    l1d_accesses: false,
 };
 
 /// Two programs of three threads that wait for each other, observed every millisecond.

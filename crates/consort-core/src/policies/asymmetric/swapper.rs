@@ -184,7 +184,7 @@ impl<R: SwapRule> Policy for Swapper<R> {
             latency_ns: self.latency_ns,
             quantum_ms: (self.form == PolicyForm::Hardware).then_some(HARDWARE_QUANTUM_MS),
             calls: R::CALLS,
-            idle: false,
+            ..Wishes::default()
         }
     }
 

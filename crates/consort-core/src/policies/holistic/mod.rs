@@ -133,6 +133,7 @@ fn open(topology: &Topology, offers: &SignalOffers, options: &PolicyOptions<'_>)
         on_activity: ground.is_asymmetric,
         quantum_ms: expected.map(|chosen| chosen.quantum_ms(form)),
         calls: true,
+        l1d_accesses: uses(topology).contains(&Signal::L1dAccesses),
         ..Wishes::default()
     };
     Ok(Box::new(HolisticPolicy {

@@ -7,7 +7,7 @@ use crate::counters::{
 use crate::live::Host;
 use crate::perf::{GroupDelta, PerfTarget};
 use crate::sampling::switch_cost_ns;
-use consort_core::{Sample, Signal, ThreadId, Tier};
+use consort_core::{Sample, ThreadId, Tier};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Events opened per quantum. To open one costs 30 microseconds, up to 0.3 ms under load, and a quantum
@@ -24,6 +24,9 @@ pub(in crate::live) struct ThreadCounters {
 #[derive(Debug)]
 struct HardwareCounters {
     programs: Vec<PmuProgram>,
+    /// Programs that count accesses of the L1D, or do not, whichever are not in use.
+    others: Vec<PmuProgram>,
+    counts_l1d: bool,
     groups: ThreadGroups,
     rates: BTreeMap<ThreadId, Vec<EventRates>>,
     /// Counts of all threads that were read in this quantum.
@@ -81,6 +84,20 @@ impl ThreadCounters {
         software.map_or_else(Vec::new, SoftwareCounters::count_calls)
     }
 
+    /// Counts accesses of the L1D or not, from now on: they take a counter from other signals.
+    pub(in crate::live) fn count_l1d(&mut self, on: bool) {
+        if let Some(hardware) = self.hardware.as_mut()
+            && hardware.counts_l1d != on
+        {
+            hardware.counts_l1d = on;
+            std::mem::swap(&mut hardware.programs, &mut hardware.others);
+            hardware.rates.clear();
+            hardware.read.clear();
+            let layout = hardware.programs.iter().flat_map(PmuProgram::specs);
+            hardware.groups.change_layout(layout.collect());
+        }
+    }
+
     /// Counts a thread from the next quantum on.
     pub(in crate::live) fn count_thread(&mut self, id: ThreadId) {
         if let Some(hardware) = &mut self.hardware {
@@ -134,11 +151,13 @@ impl ThreadCounters {
 
 impl HardwareCounters {
     fn new(host: &Host, fd_budget: usize) -> Self {
-        let programs = programs(host);
+        let [programs, others] = [false, true].map(|l1d| programs(host, l1d));
         let layout = programs.iter().flat_map(PmuProgram::specs).collect();
         Self {
             groups: ThreadGroups::new(layout, OPENS_PER_QUANTUM).with_fd_budget(fd_budget),
             programs,
+            others,
+            counts_l1d: false,
             rates: BTreeMap::new(),
             read: Vec::new(),
         }
@@ -206,8 +225,8 @@ impl SoftwareCounters {
 }
 
 /// Makes one program per PMU of the host that the event file knows, with all groups on at once,
-/// rotated by the kernel.
-fn programs(host: &Host) -> Vec<PmuProgram> {
+/// rotated by the kernel; with accesses of the L1D or without.
+fn programs(host: &Host, l1d: bool) -> Vec<PmuProgram> {
     let Some(file) = host.event_file() else {
         return Vec::new();
     };
@@ -219,7 +238,7 @@ fn programs(host: &Host) -> Vec<PmuProgram> {
             events,
             budget: CounterBudget::from_pmu(events, watchdog),
         };
-        let wanted: Vec<Signal> = events.formulas.iter().map(|f| f.signal).collect();
+        let wanted = events.wanted(l1d);
         let plan = plan(&wanted, &[input]);
         PmuProgram::new(&plan, &pmu.name, pmu.kind, events)
     };
@@ -232,7 +251,7 @@ fn programs(host: &Host) -> Vec<PmuProgram> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_core::Sample;
+    use consort_core::{Sample, Signal};
     use std::path::Path;
 
     #[test]
