@@ -8,7 +8,8 @@
 //! thread alone, `gain` is `coscheduled` over `alone_all`, the source's thread throughput gain, and
 //! `speed` is the program's speed over the gang.
 
-use super::entrants::{ENTRANTS, FAIR, MAIN, SOURCES};
+use super::PUBLISHED;
+use super::entrants::{ALPHA, ENTRANTS, FAIR, MAIN, SOURCES};
 use super::grid::{CoscheduleGrid, local_speedup, name, scheduler_rows, shares};
 use crate::frame::{interval_cell, mean_ratio_cell};
 use crate::studies::output::{OutputBuilder, join};
@@ -189,6 +190,25 @@ fn write_notes(output: &mut OutputBuilder<'_>, grid: &CoscheduleGrid) {
         by_share.count(),
         by_whole.count(),
     ));
+
+    let bar = (1.0 - ALPHA) * f64::from(all);
+    let border = PUBLISHED.iter().zip(grid.suite().ids());
+    let border = border.filter_map(|(published, id)| {
+        let throughput = |n| grid.alone.mean(id, n, ProgramMeasure::throughput);
+        let speedup = throughput(all) / throughput(1);
+        (published.near_linear != (speedup >= bar))
+            .then(|| format!("{} {speedup:.2}", published.name))
+    });
+    let border: Vec<String> = border.collect();
+    if !border.is_empty() {
+        output.note(format!(
+            "With the source's α programs from a speedup of {bar:.1} on are near-linear and run \
+             alone. On the other side of that border than in the source: {}. Below it a program is \
+             a candidate to share, so that more programs share here than in the source; the fair \
+             schedulers then form larger slots, or leave a program over that finds no partner.",
+            border.join(", "),
+        ));
+    }
 
     let reverted =
         |entrant: &usize| (0..grid.runs()).any(|run| grid.outcome(run, *entrant).reverted);
