@@ -23,8 +23,8 @@ const POLICY: &str = "symbiotic";
 /// The contender by which workloads are chosen, so that the choice does not depend on the policy
 /// that is measured: it knows the phase of every program, and pairs anew when one changes.
 const CHOOSER: &str = "oracle";
-/// Workloads to choose from, at the quick and the full scale.
-const MIXES: [usize; 2] = [4, 15];
+/// Workloads to choose from: those of the source.
+const MIXES: usize = 15;
 const RUNS: [usize; 2] = [2, 15];
 /// Time of a program's work alone, s.
 const ALONE_S: [f64; 2] = [10.0, 120.0];
@@ -44,9 +44,9 @@ pub(in crate::studies) fn run(
     context: &ExperimentContext<'_>,
     file: &StudyFile,
 ) -> Result<StudyOutput, StudyError> {
-    let [mixes, runs] = [MIXES, RUNS].map(|[quick, full]| context.by_scale(quick, full));
+    let runs = context.by_scale(RUNS[0], RUNS[1]);
     let alone_s = context.by_scale(ALONE_S[0], ALONE_S[1]);
-    let mixes = DrawnMix::draw_all(context.seed(), CORES, mixes);
+    let mixes = DrawnMix::draw_all(context.seed(), CORES, MIXES);
     let prepared = map_jobs(context, &mixes, |mix| {
         PreparedMix::new(mix, NEAR_FIRST_HALF, alone_s, context)
     })?;
