@@ -16,7 +16,7 @@ const TICK_GAP_PX: i32 = 12;
 /// Room above and to the right of the plane, where the last labels reach out.
 const EDGE_PX: i32 = 12;
 /// Labels of categories are cut to this many characters.
-const LABEL_CHARACTERS: usize = 30;
+const LABEL_CHARACTERS: usize = 48;
 
 /// Both axes before they are drawn.
 pub(super) struct Axes {
@@ -163,13 +163,17 @@ fn fit_flat(names: &[String], width: i32) -> bool {
     longest_px(names) + TICK_GAP_PX / 2 <= room
 }
 
-/// A name that fits next to an axis.
+/// A name that fits next to an axis: without its middle if it is too long, because the names of a
+/// figure often begin alike.
 pub(super) fn shorten_name(name: &str) -> String {
-    if name.chars().count() <= LABEL_CHARACTERS {
+    let characters: Vec<char> = name.chars().collect();
+    if characters.len() <= LABEL_CHARACTERS {
         return name.to_owned();
     }
-    let kept: String = name.chars().take(LABEL_CHARACTERS - 1).collect();
-    format!("{kept}…")
+    let kept = LABEL_CHARACTERS / 2;
+    let end = &characters[characters.len() - kept + 1..];
+    let [begin, end] = [&characters[..kept], end].map(|part| part.iter().collect::<String>());
+    format!("{begin}…{end}")
 }
 
 /// Writes names under equal shares of a line, upright if they do not fit.
