@@ -303,7 +303,8 @@ mod tests {
         assert!((0.5 * lines..1.5 * lines).contains(&long), "{long}");
     }
 
-    /// Two siblings in turns on one PU: the second finds in the L1D what both use.
+    /// Two siblings and a stranger in turns on one PU: the second sibling finds in the L1D what both
+    /// use.
     #[test]
     fn siblings_in_turns_reuse_shared_lines() {
         let missed = |shared: f64| {
@@ -311,19 +312,22 @@ mod tests {
                 "[threads]\ndefault = 2\nmax = 2\nshared_data = {shared:?}"
             ));
             spec.phases[0].data_mpki = (0..14).map(|i| if i < 2 { 40.0 } else { 0.05 }).collect();
-            let mut e = engine("pinned", RunMode::Once, &instances(&spec, 1, 2, 10.0), 1);
-            (0..2).for_each(|t| e.restrict(t, consort_core::PuId(0).into()));
+            let mut work = instances(&spec, 1, 2, 10.0);
+            work.extend(instances(&streaming(), 1, 1, 10.0));
+            let mut e = engine("pinned", RunMode::Once, &work, 1);
+            (0..3).for_each(|t| e.restrict(t, consort_core::PuId(0).into()));
             e.enforce_masks();
             e.run_until(400 * MS);
-            let totals = e.threads().iter().map(|t| t.counters.total());
-            let totals: Vec<_> = totals.collect();
+            let siblings = e.threads()[..2].iter().map(|t| t.counters.total());
+            let totals: Vec<_> = siblings.collect();
             let instructions: f64 = totals.iter().map(|c| c.instructions).sum();
             let misses: f64 = totals.iter().map(|c| c.flow.l1d_misses).sum();
             assert!(totals.iter().all(|c| c.context_switches > 10));
             1000.0 * misses / instructions
         };
         let [none, half, all] = [0.0, 0.5, 1.0].map(missed);
-        assert!(all < half && half < none, "{all} {half} {none}");
+        // Half of what it holds are the lines that it uses again.
+        assert!(all <= half && half < none, "{all} {half} {none}");
     }
 
     #[test]
