@@ -46,7 +46,7 @@ pub(super) struct PolicyContext {
 impl PolicyContext {
     pub(super) fn open_policy(&self, config: &RunConfig, policy: &str) -> Result<PolicySetup> {
         let (topology, offers) = (&self.topology, &self.offers);
-        PolicySetup::for_policy(&self.args, config, policy.to_owned(), topology, offers)
+        PolicySetup::for_policy(&self.args, config, policy, topology, offers)
     }
 }
 
@@ -289,8 +289,7 @@ impl DaemonMachine {
                 return Some(policy);
             }
             let config = ConsortConfig::default();
-            let (run, text) = (&config.daemon, policy.to_owned());
-            match PolicySetup::for_policy(&args, run, text, topology, &offers) {
+            match PolicySetup::for_policy(&args, &config.daemon, policy, topology, &offers) {
                 Ok(setup) => Some(setup.policy),
                 Err(error) => {
                     tracing::error!("policy {policy}: {error:#}");

@@ -64,7 +64,7 @@ impl ManageSession<'_> {
         };
         let (topology, offers) = (machine.topology(), machine.offers());
         let open = |policy: &str| {
-            PolicySetup::for_policy(self.args, self.config, policy.to_owned(), topology, offers)
+            PolicySetup::for_policy(self.args, self.config, policy, topology, offers)
         };
         // The old leader has opened the policy, so it can be opened again unless a file that it names
         // has disappeared. Then nothing is placed any more.
@@ -233,8 +233,7 @@ impl ManageSession<'_> {
             ..self.args.clone()
         };
         let topology = machine.topology();
-        let mut setup =
-            PolicySetup::for_policy(&args, self.config, policy.clone(), topology, &offers)?;
+        let mut setup = PolicySetup::for_policy(&args, self.config, policy, topology, &offers)?;
         "as a later run of the group requested".clone_into(&mut setup.selection.why);
         Ok(Some(setup))
     }

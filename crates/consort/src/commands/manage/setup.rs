@@ -96,22 +96,22 @@ impl PolicySetup {
         offers: &SignalOffers,
     ) -> Result<Self> {
         if let (None, Some(policy)) = (&args.policy, &config.policy) {
-            let setup = Self::for_policy(args, config, policy.clone(), topology, offers);
+            let setup = Self::for_policy(args, config, policy, topology, offers);
             return setup.map_err(|error| config.locate_error("policy", &error));
         }
         let requested = args.policy.clone();
         let requested = requested.unwrap_or_else(|| AUTO.to_owned());
-        Self::for_policy(args, config, requested, topology, offers)
+        Self::for_policy(args, config, &requested, topology, offers)
     }
 
     pub(crate) fn for_policy(
         args: &ManageArgs,
         config: &RunConfig,
-        requested: String,
+        requested: &str,
         topology: &Topology,
         offers: &SignalOffers,
     ) -> Result<Self> {
-        let requested = published_name(&requested).into_owned();
+        let requested = published_name(requested).into_owned();
         let (spec, why) = resolve(&requested, args.model.as_deref(), topology, offers)?;
         let policy = policies::open(topology, offers, &spec).map_err(unfed_error)?;
         let info = policies::find(&spec.name).map_err(bad_input)?;
