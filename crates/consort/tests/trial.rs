@@ -69,15 +69,15 @@ fn check_picture(page: &str) {
 
 /// Every event has what its kind requires, and there is one of each.
 fn check_timeline(text: &str) {
-    let trace: Value = serde_json::from_str(text).unwrap();
-    let events = trace["traceEvents"].as_array().unwrap();
+    let trace: Value = serde_json::from_str(text).expect("a timeline is JSON");
+    let events = trace["traceEvents"].as_array().expect("it lists events");
     let mut seen = BTreeSet::new();
     for event in events {
-        let kind = event["ph"].as_str().unwrap();
+        let kind = event["ph"].as_str().expect("an event has a kind");
         let has = |keys: &[&str]| keys.iter().all(|key| event[key].is_number());
         let required = match kind {
             "M" => event["args"]["name"].is_string(),
-            "X" => has(&["ts", "dur"]) && event["dur"].as_f64().unwrap() >= 0.0,
+            "X" => has(&["ts", "dur"]) && event["dur"].as_f64().is_some_and(|dur| dur >= 0.0),
             "i" => has(&["ts"]) && event["s"] == "t",
             "C" => has(&["ts"]) && event["args"]["value"].is_number(),
             _ => false,
