@@ -102,7 +102,7 @@ mod tests {
         let topology = Topology::uniform(2, 1).unwrap();
         assert_eq!(
             error(&topology, &set("0-1")),
-            "all PUs would be large, so that there is nothing to exchange; name some of 0-1, not all"
+            "all CPUs would be large, so that there is nothing to exchange; name some of 0-1, not all"
         );
         assert_eq!(
             error(&topology, &PuSet::new()),

@@ -199,8 +199,9 @@ impl ResultFiles {
     /// Begins the files that `--out` names.
     pub(crate) fn begin(out: &ResultOut) -> Result<Self> {
         let mut places = [const { None }; 3];
-        for path in out.out.iter().chain(&out.report_html) {
-            let end = path.extension().and_then(|end| end.to_str());
+        let page = out.report_html.iter().map(|path| (path, Some("html")));
+        let by_ending = |path| (path, path.extension().and_then(|end| end.to_str()));
+        for (path, end) in out.out.iter().map(by_ending).chain(page) {
             let place = match end {
                 Some("html") => &mut places[0],
                 Some("json") => &mut places[1],
