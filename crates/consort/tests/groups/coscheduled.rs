@@ -289,7 +289,7 @@ fn measures_that_are_missing_are_refused_and_a_profile_brings_them() {
         refused.stderr
     );
     assert!(
-        refused.stderr.contains("--profile FILE"),
+        refused.stderr.contains("--measures FILE"),
         "{}",
         refused.stderr
     );
