@@ -226,7 +226,7 @@ mod tests {
         let rows = [row(&["x", "1234567890", "1234567890"])];
         let text = lay_out(&heads, &rows, Some(20));
         assert!(
-            text.contains("hidden (terminal too narrow): a; use --wide"),
+            text.contains("hidden (terminal too narrow): a;\n  use --wide"),
             "{text}"
         );
         assert_eq!(text.matches("1234567890").count(), 1);

@@ -173,7 +173,7 @@ mod tests {
         );
         assert_eq!(
             error("fastest"),
-            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, criticality, bottleneck, utility, fair-time, fair-progress, pie, mem-dominance, mlp-ratio, holistic, mapping, gang, fair-mis, fair-com, greedy, pdpa, spread, random, pinned, none"
+            "unknown policy 'fastest'; known: workover, aggregate, symbiotic, l1-bandwidth, sampling, hrrs, kuths, tcs, criticality, bottleneck, utility, fair-time, fair-progress, pie, mem-dominance, mlp-ratio, holistic, mapping, gang, fair-mis, fair-com, greedy, pdpa, spread, random, pinned, none, pair-fpu, pair-model, round-robin, syscall-return"
         );
         assert_eq!(
             error("none:x=1"),

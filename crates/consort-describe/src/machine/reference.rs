@@ -350,7 +350,10 @@ mod tests {
             );
         }
         let twice = "power7:smt=2,smt=4";
-        check(twice, &format!("'smt=4' in machine '{twice}' {expected}"));
+        check(
+            twice,
+            &format!("invalid option 'smt=4' in machine '{twice}'; {expected}"),
+        );
         check(
             ":smt=2",
             "machine ':smt=2' has no name; expected NAME_OR_PATH[:OPTIONS]",

@@ -1,6 +1,8 @@
 //! The presets: each is what its name promises, and each number in it says where it is from.
 
-use consort_describe::machine::{CoreSpec, MachineRef, MachineSource, MachineSpec, presets};
+use consort_describe::machine::{
+    CoreSpec, InterconnectKind, MachineRef, MachineSource, MachineSpec, presets,
+};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -45,7 +47,8 @@ fn more_ways_than_a_core_has_are_refused() {
     let error = reference
         .load(&[])
         .expect_err("POWER7 has four PUs per core");
-    let expect = "smt=8 for machine 'power7', whose cores have 4 PUs; expected 1 to 4";
+    let expect =
+        "smt=8 for machine 'power7', whose cores have no such mode; expected one of 1, 2, 4";
     assert_eq!(error.to_string(), expect);
 }
 
@@ -137,7 +140,12 @@ fn memory_bandwidth_fits_the_interconnect() {
         let spec = preset(name);
         let controllers = spec.layout.nodes_per_package * spec.memory.controllers_per_node;
         let memory = f64::from(controllers) * spec.memory.bandwidth_gb_s;
-        assert!(memory <= spec.interconnect.bandwidth_gb_s, "{name}");
+        // Channels of memory may be faster than the front-side bus before them.
+        let is_bus = spec.interconnect.kind == InterconnectKind::FrontSideBus;
+        assert!(
+            is_bus || memory <= spec.interconnect.bandwidth_gb_s,
+            "{name}"
+        );
     }
 }
 

@@ -287,7 +287,7 @@ mod tests {
         );
         let both = error("studies = [\"W1\"]\n");
         assert!(
-            both.starts_with("s.toml:1: machines: is given beside studies"),
+            both.starts_with("s.toml:1: machines: is given in addition to studies"),
             "{both}"
         );
         let half = error("[[parameters]]\nkey = \"llc.size_kib\"\nfrom = 3\n");
