@@ -40,7 +40,7 @@ impl Topology {
         }
         if large.is_empty() || large == pus {
             return Err(TopologyError::OneKind {
-                which: if large.is_empty() { "no PU" } else { "all PUs" },
+                which: if large.is_empty() { "no CPU" } else { "all CPUs" },
                 usable: pus.clone(),
             });
         }
@@ -93,7 +93,7 @@ mod tests {
         let topology = Topology::uniform(2, 1).unwrap();
         assert_eq!(
             error(&topology, &set("0,7-8")),
-            "PUs 7-8 cannot be used here; large can be some of 0-1"
+            "CPUs 7-8 cannot be used here; large can be some of 0-1"
         );
     }
 
@@ -106,7 +106,7 @@ mod tests {
         );
         assert_eq!(
             error(&topology, &PuSet::new()),
-            "no PU would be large, so that there is nothing to exchange; name some of 0-1, not all"
+            "no CPU would be large, so that there is nothing to exchange; name some of 0-1, not all"
         );
     }
 

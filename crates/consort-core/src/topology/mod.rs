@@ -131,7 +131,7 @@ pub enum TopologyError {
         what: &'static str,
     },
     /// Unusable PUs are named as large.
-    #[error("PUs {pus} cannot be used here; large can be some of {usable}")]
+    #[error("CPUs {pus} cannot be used here; large can be some of {usable}")]
     NotThere {
         /// The PUs that cannot be used.
         pus: PuSet,
@@ -143,7 +143,7 @@ pub enum TopologyError {
         "{which} would be large, so that there is nothing to exchange; name some of {usable}, not all"
     )]
     OneKind {
-        /// "all PUs" or "no PU".
+        /// "all CPUs" or "no CPU".
         which: &'static str,
         /// The PUs that can be used.
         usable: PuSet,

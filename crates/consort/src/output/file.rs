@@ -199,10 +199,11 @@ impl ResultFiles {
     /// Begins the files that `--out` names.
     pub(crate) fn begin(out: &ResultOut) -> Result<Self> {
         let mut places = [const { None }; 3];
-        let page = out.report_html.iter().map(|path| (path, Some("html")));
-        let by_ending = |path| (path, path.extension().and_then(|end| end.to_str()));
-        for (path, end) in out.out.iter().map(by_ending).chain(page) {
+        let page = out.report_html.iter().map(|path| (path, true));
+        for (path, is_page) in out.out.iter().map(|path| (path, false)).chain(page) {
+            let end = path.extension().and_then(|end| end.to_str());
             let place = match end {
+                _ if is_page => &mut places[0],
                 Some("html") => &mut places[0],
                 Some("json") => &mut places[1],
                 _ => &mut places[2],
