@@ -40,7 +40,11 @@ impl Topology {
         }
         if large.is_empty() || large == pus {
             return Err(TopologyError::OneKind {
-                which: if large.is_empty() { "no CPU" } else { "all CPUs" },
+                which: if large.is_empty() {
+                    "no CPU"
+                } else {
+                    "all CPUs"
+                },
                 usable: pus.clone(),
             });
         }
