@@ -75,7 +75,7 @@ fn examples() -> Vec<String> {
     let mut examples = Vec::new();
     for path in paths {
         let output = run(consort().args(&path).arg("--help").env("COLUMNS", "400"));
-        let help = String::from_utf8(output.stdout).unwrap();
+        let help = String::from_utf8(output.stdout).expect("it works in a test's own folder");
         let of_verb: Vec<String> = { help.lines() }
             .filter_map(|line| line.trim().strip_prefix("Example: "))
             .map(str::to_owned)
@@ -88,12 +88,15 @@ fn examples() -> Vec<String> {
 
 /// Files that the examples name.
 fn prepare(at: &Path) {
-    let write = |name: &str, text: &str| std::fs::write(at.join(name), text).unwrap();
+    let write = |name: &str, text: &str| {
+        std::fs::write(at.join(name), text).expect("it works in a test's own folder")
+    };
     // It works for a while, so that a recording shows a thread.
     let count = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
     write("solver", &format!("#!/bin/sh\n{count}\n"));
     let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(at.join("solver"), executable).unwrap();
+    std::fs::set_permissions(at.join("solver"), executable)
+        .expect("it works in a test's own folder");
     write("FILE", "text\n");
     write(
         "caches.toml",
@@ -101,8 +104,9 @@ fn prepare(at: &Path) {
          runs = 14\nalone_s = 0.05\nshard_s = 0.001\nhost_s_per_thread_s = 1.0\n",
     );
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples/pairs.csv");
-    std::fs::create_dir_all(at.join("docs/examples")).unwrap();
-    std::fs::copy(examples, at.join("docs/examples/pairs.csv")).unwrap();
+    std::fs::create_dir_all(at.join("docs/examples")).expect("it works in a test's own folder");
+    std::fs::copy(examples, at.join("docs/examples/pairs.csv"))
+        .expect("it works in a test's own folder");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::common::{consort, json, run, stderr};
 fn stdout(args: &[&str]) -> String {
     let output = run(consort().args(args));
     assert!(output.status.success(), "{args:?}: {}", stderr(&output));
-    String::from_utf8(output.stdout).unwrap()
+    String::from_utf8(output.stdout).expect("output is text")
 }
 
 #[test]
