@@ -16,7 +16,7 @@ const TICK_GAP_PX: i32 = 12;
 /// Room above and to the right of the plane, where the last labels reach out.
 const EDGE_PX: i32 = 12;
 /// Labels of categories are cut to this many characters.
-const LABEL_CHARACTERS: usize = 48;
+pub(super) const LABEL_CHARACTERS: usize = 48;
 
 /// Both axes before they are drawn.
 pub(super) struct Axes {
@@ -154,7 +154,7 @@ pub(super) fn names_px(names: &[String], width: i32) -> i32 {
 pub(super) fn longest_px(names: &[String]) -> i32 {
     let widths = names
         .iter()
-        .map(|name| width_px(&shorten_name(name), TEXT_PX - 1));
+        .map(|name| width_px(&shorten_name(name, LABEL_CHARACTERS), TEXT_PX - 1));
     widths.max().unwrap_or(0)
 }
 
@@ -163,15 +163,15 @@ fn fit_flat(names: &[String], width: i32) -> bool {
     longest_px(names) + TICK_GAP_PX / 2 <= room
 }
 
-/// A name that fits next to an axis: without its middle if it is too long, because the names of a
-/// figure often begin alike.
-pub(super) fn shorten_name(name: &str) -> String {
+/// A name of at most so many characters: without its middle if it is longer, because the names of a
+/// figure often begin or end alike.
+pub(super) fn shorten_name(name: &str, most: usize) -> String {
     let characters: Vec<char> = name.chars().collect();
-    if characters.len() <= LABEL_CHARACTERS {
+    if characters.len() <= most {
         return name.to_owned();
     }
-    let kept = LABEL_CHARACTERS / 2;
-    let end = &characters[characters.len() - kept + 1..];
+    let kept = most / 2;
+    let end = &characters[characters.len() - (most - 1 - kept)..];
     let [begin, end] = [&characters[..kept], end].map(|part| part.iter().collect::<String>());
     format!("{begin}…{end}")
 }
@@ -193,7 +193,7 @@ pub(super) fn draw_names_below(
     let below = if flat { TICKS_PX / 2 } else { TICK_GAP_PX / 2 };
     for (index, name) in names.iter().enumerate() {
         let at = (pixel_share(ends, 2 * index + 1, 2 * names.len()), y + below);
-        area.draw_text(&shorten_name(name), &text, at)?;
+        area.draw_text(&shorten_name(name, LABEL_CHARACTERS), &text, at)?;
     }
     Ok(())
 }
@@ -202,4 +202,23 @@ pub(super) fn draw_names_below(
 pub(super) fn pixel_share(ends: [i32; 2], part: usize, parts: usize) -> i32 {
     let length = f64::from(ends[1] - ends[0]);
     ends[0] + (length * part as f64 / parts as f64).round() as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_both_ends() {
+        assert_eq!(shorten_name("llc.size_kib", 48), "llc.size_kib");
+        for most in [24, 25, 48] {
+            let long = format!("machine.{}.interval_cycles", "x".repeat(60));
+            let short = shorten_name(&long, most);
+            assert_eq!(short.chars().count(), most, "{short}");
+            assert!(
+                short.starts_with("machine.") && short.ends_with("_cycles"),
+                "{short}"
+            );
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Heat maps.
 
-use super::axes::{draw_names_below, longest_px, names_px, pixel_share, shorten_name};
+use super::axes::{
+    LABEL_CHARACTERS, draw_names_below, longest_px, names_px, pixel_share, shorten_name,
+};
 use super::sheet::{
     Area, DrawResult, INK, MARGIN_PX, NOTHING, Sheet, TEXT_PX, WIDTH_PX, draw_line, fill_box,
     rotate_upwards, style, width_px,
@@ -69,7 +71,11 @@ impl HeatMap {
         let text = style(TEXT_PX - 1, &INK, HPos::Right);
         for (row, name) in self.rows.iter().enumerate() {
             let y = pixel_share(field.rows, 2 * row + 1, 2 * self.rows.len());
-            area.draw_text(&shorten_name(name), &text, (field.columns[0] - GAP_PX, y))?;
+            area.draw_text(
+                &shorten_name(name, LABEL_CHARACTERS),
+                &text,
+                (field.columns[0] - GAP_PX, y),
+            )?;
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Rows of spans over time: which thread ran where, when.
 
+use super::axes::shorten_name;
 use super::sheet::{
     Area, DrawResult, FAINT_INK, GRID, INK, MARGIN_PX, NOTHING, Sheet, TEXT_PX, WIDTH_PX, colour,
     contrast, draw_line, fill_box, style, width_px,
@@ -44,18 +45,11 @@ impl SpanPlane {
     }
 }
 
-fn shorten_name(name: &str) -> String {
-    if name.chars().count() <= NAME_CHARACTERS {
-        return name.to_owned();
-    }
-    let kept: String = name.chars().take(NAME_CHARACTERS - 1).collect();
-    format!("{kept}…")
-}
-
 impl SpanChart {
     fn plane(&self, top: i32) -> SpanPlane {
         let names = self.rows.iter();
-        let names = names.map(|row| width_px(&shorten_name(&row.name), TEXT_PX - 1));
+        let names =
+            names.map(|row| width_px(&shorten_name(&row.name, NAME_CHARACTERS), TEXT_PX - 1));
         let rows_px = ROW_PX * self.rows.len() as i32;
         SpanPlane {
             columns: [
@@ -139,7 +133,7 @@ impl Chart for SpanChart {
         for (index, row) in self.rows.iter().enumerate() {
             let [top, bottom] = plane.row(index);
             let name_at = (plane.columns[0] - GAP_PX, i32::midpoint(top, bottom));
-            area.draw_text(&shorten_name(&row.name), &text, name_at)?;
+            area.draw_text(&shorten_name(&row.name, NAME_CHARACTERS), &text, name_at)?;
             for span in &row.spans {
                 self.draw_span(area, &plane, [top, bottom], span)?;
             }

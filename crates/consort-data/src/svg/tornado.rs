@@ -1,6 +1,6 @@
 //! Tornado charts: horizontal bars to both sides of a line.
 
-use super::axes::pixel_share;
+use super::axes::{LABEL_CHARACTERS, pixel_share, shorten_name};
 use super::sheet::{
     Area, DrawResult, FAINT_INK, GRID, INK, MARGIN_PX, Sheet, TEXT_PX, WIDTH_PX, colour, draw_line,
     fill_box, style, width_px,
@@ -19,8 +19,6 @@ const EDGE_PX: i32 = 12;
 const BELOW_PX: i32 = 48;
 /// Between names and bars.
 const GAP_PX: i32 = 8;
-/// Names are cut to this many characters, from the front, because their ends differ.
-const NAME_CHARACTERS: usize = 48;
 /// Colour of the threshold: it contrasts with those of the bars.
 const THRESHOLD: usize = 3;
 
@@ -38,16 +36,6 @@ impl TornadoPlane {
     }
 }
 
-/// A name that fits next to the bars.
-fn shorten_name(name: &str) -> String {
-    let characters = name.chars().count();
-    if characters <= NAME_CHARACTERS {
-        return name.to_owned();
-    }
-    let dropped = characters - (NAME_CHARACTERS - 1);
-    format!("…{}", name.chars().skip(dropped).collect::<String>())
-}
-
 impl Tornado {
     fn rows_px(&self) -> i32 {
         ROW_PX * self.rows.len() as i32
@@ -57,7 +45,7 @@ impl Tornado {
         let widths = self
             .rows
             .iter()
-            .map(|row| width_px(&shorten_name(&row.name), TEXT_PX - 1));
+            .map(|row| width_px(&shorten_name(&row.name, LABEL_CHARACTERS), TEXT_PX - 1));
         let names = widths.max().unwrap_or(0);
         let values = self.rows.iter().flat_map(|row| row.values);
         TornadoPlane {
@@ -89,7 +77,7 @@ impl Tornado {
         for (index, row) in self.rows.iter().enumerate() {
             let y = [index, index + 1].map(|i| pixel_share(plane.rows, i, self.rows.len()));
             let name_at = (plane.columns[0] - GAP_PX, i32::midpoint(y[0], y[1]));
-            area.draw_text(&shorten_name(&row.name), &text, name_at)?;
+            area.draw_text(&shorten_name(&row.name, LABEL_CHARACTERS), &text, name_at)?;
             // Both ends may lie on one side: each has half of the height.
             let middle = i32::midpoint(y[0], y[1]);
             let halves = [[y[0] + BORDER_PX, middle], [middle, y[1] - BORDER_PX]];
@@ -137,19 +125,5 @@ impl Chart for Tornado {
         self.draw_ticks(sheet, &plane)?;
         self.draw_rows(sheet.area(), &plane)?;
         self.draw_lines(sheet.area(), &plane)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_names_keep_their_ends() {
-        assert_eq!(shorten_name("machine.llc.size_kib"), "machine.llc.size_kib");
-        let long = format!("{}.interval_cycles", "x".repeat(60));
-        let short = shorten_name(&long);
-        assert_eq!(short.chars().count(), NAME_CHARACTERS);
-        assert!(short.starts_with('…') && short.ends_with(".interval_cycles"));
     }
 }

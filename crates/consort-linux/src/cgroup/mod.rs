@@ -7,7 +7,6 @@
 
 mod cpuset;
 mod directory;
-mod namespace;
 mod rules;
 mod walk;
 
@@ -15,7 +14,6 @@ pub use cpuset::CgroupVersion;
 pub(crate) use cpuset::{CgroupCpuset, CpusetHierarchies, CpusetLocation, cpuset, membership_text};
 pub use directory::CpuLimit;
 pub(crate) use directory::{CpuLimits, Hierarchy, read_limit};
-pub use namespace::enter_host_cgroups;
 pub(crate) use rules::ProgramGroup;
 pub use rules::{CgroupPattern, CgroupPatternError, CgroupRule, CgroupRules};
 

@@ -209,7 +209,11 @@ impl Moves {
             return None;
         }
         let share = thread.demand.shared_data;
-        let siblings = caches.siblings(t, to).map(|there| share * there);
+        // Looks at every thread, and this happens at every switch.
+        let siblings = match share > 0.0 {
+            true => caches.siblings(t, to).map(|there| share * there),
+            false => [0.0; LEVELS],
+        };
         let ran = thread.counters.instructions();
         let away = [0, 1, 2].map(|level| {
             let cache = cache_at(&self.chip, to, level);

@@ -237,7 +237,7 @@ const COLUMNS: &[OutputColumn<ThreadLine>] = &[
 /// The places that were compared, one per line, or that none were.
 fn comparison(why: &ThreadExplanation) -> String {
     let Some(first) = why.alternatives.first() else {
-        return "compared: no costs; a rule decided\n".to_owned();
+        return "compared: no costs are recorded for this thread\n".to_owned();
     };
     let mut text = format!("compared by {}:\n", escape_invisible(&first.measure));
     let mut measure = &first.measure;

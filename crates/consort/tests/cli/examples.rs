@@ -89,7 +89,7 @@ fn examples() -> Vec<String> {
 /// Files that the examples name.
 fn prepare(at: &Path) {
     let write = |name: &str, text: &str| {
-        std::fs::write(at.join(name), text).expect("it works in a test's own folder")
+        std::fs::write(at.join(name), text).expect("it works in a test's own folder");
     };
     // It works for a while, so that a recording shows a thread.
     let count = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";

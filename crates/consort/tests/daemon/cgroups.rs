@@ -135,7 +135,8 @@ fn daemon_in_cgroup_namespace_manages_host_groups() {
     let [Some(container), Some(managed)] = ["container", "managed"].map(Group::make) else {
         return;
     };
-    // Outside the namespace of `container`, groups have paths such as /../managed.
+    // In the namespace of `container`, as in a pod, `/proc` has /../managed for the group; rules find
+    // it by its directory.
     let mut contained = Command::new("sh");
     contained.args([
         "-c",

@@ -74,7 +74,7 @@ const OPTIONS: &[OptionInfo] = &[
     OptionInfo {
         name: "active",
         default: "0.1",
-        meaning: "threads below this share of one CPU are not placed (0 to 1); up to 0.01, also \
+        meaning: "threads below this share of one CPU are not placed (0 to 1); up to 0.01, \
                   threads that run briefly between sleeps are placed too",
     },
     OptionInfo {

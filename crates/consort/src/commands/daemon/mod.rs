@@ -16,7 +16,6 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use consort_core::trial::{ProgressMeasure, Trial, TrialTiming, Verdict};
 use consort_core::{ControlLoop, ControlTurn, Machine};
-use consort_linux::cgroup::enter_host_cgroups;
 use consort_linux::control::{ControlServer, SocketPlace};
 use consort_linux::enact::runtime_dirs;
 use consort_linux::live::{AttachSpec, EndCondition, GroupMachine, LiveSettings};
@@ -41,10 +40,6 @@ pub(crate) struct DaemonArgs {
 
 pub(crate) fn execute(args: &DaemonArgs) -> Result<ExitCode> {
     let config = load_config(&args.manage)?;
-    // Before any thread is started.
-    if let Err(warning) = enter_host_cgroups() {
-        tracing::warn!("{warning}");
-    }
     let host = manage::discover_host(&args.manage, &config.daemon, true)?;
     let mut context = PolicyContext {
         args: args.manage.clone(),
