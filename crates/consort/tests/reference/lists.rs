@@ -44,7 +44,8 @@ pub fn policies_page() -> String {
 
 fn policy_part(policy: &Value) -> String {
     let keys = policy.as_object().unwrap();
-    let said = ["name", "family", "summary", "options"];
+    // What can run here depends on the machine.
+    let said = ["name", "family", "summary", "options", "here"];
     let facts = keys.iter().filter(|(key, _)| !said.contains(&key.as_str()));
     let facts = facts.map(|(key, value)| {
         let (key, unit) = match key.strip_suffix("_ms") {
