@@ -48,19 +48,13 @@ fn one_second_gives_enough_samples() {
 fn an_executed_program_replaces_the_old_one() {
     if can_sample() {
         let story = launch(&sampled(), &["exec", "1200"]);
-        let first = story
-            .rounds
-            .iter()
-            .find_map(|r| r.interval.mix())
-            .expect("samples");
-        let last = story
-            .rounds
-            .iter()
-            .rev()
-            .find_map(|r| r.interval.mix())
-            .expect("samples");
-        assert!(first.int > MOST && first.fp < 0.1, "{first:?}");
-        assert!(last.fp > MOST && last.int < 0.3, "{last:?}");
+        // On a busy host a round may hold a few samples of the program's start alone.
+        let mixes: Vec<_> = { story.rounds.iter() }
+            .filter_map(|r| r.interval.mix())
+            .collect();
+        let first = mixes.iter().position(|m| m.int > MOST && m.fp < 0.1);
+        let later = mixes.iter().rposition(|m| m.fp > MOST && m.int < 0.3);
+        assert!(first.is_some() && first < later, "{mixes:?}");
     }
 }
 
