@@ -5,10 +5,28 @@ use crate::study::StudyError;
 use consort_experiment::watch::CoreKind;
 use consort_sim::chip::Chip;
 use consort_sim::machine::presets as machines;
-use consort_sim::machine::{LoadedMachine, MachineError, MachineRef, MachineSpec};
+use consort_sim::machine::{LoadedMachine, MachineError, MachineRef, MachineSpec, Quantity};
 use consort_sim::program::{ProgramSpec, presets};
 use consort_sim::workload::{DescriptionFile, LoadError, ProgramSource};
 use std::sync::Arc;
+
+/// What a chip's event for misses of the L2 counts: misses of demand, or where it has no event for
+/// these, everything that the L2 asks for, its prefetchers' requests and code included.
+pub(crate) fn l2_misses_of(spec: &MachineSpec) -> Quantity {
+    let mut events = spec.pmu.events.iter();
+    match events.any(|event| event.counts == Quantity::L2Misses) {
+        true => Quantity::L2Misses,
+        false => Quantity::LlcAccesses,
+    }
+}
+
+/// The readout of [`l2_misses_of`].
+pub(crate) fn l2_readout(spec: &MachineSpec) -> &'static str {
+    match l2_misses_of(spec) {
+        Quantity::L2Misses => "l2-misses per 100 cycles",
+        _ => "llc-accesses per 100 cycles",
+    }
+}
 
 /// Source of machines and programs: the presets, or a user's folders as well.
 pub trait DescriptionSource: ProgramSource + Sync {

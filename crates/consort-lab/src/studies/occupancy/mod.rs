@@ -16,6 +16,7 @@ mod score;
 pub(super) use notes::notes;
 
 use crate::frame::{Case, Frame};
+use crate::simulate::chips::l2_misses_of;
 use crate::simulate::programs::instance;
 use crate::simulate::{
     CaseSpec, DescriptionSource as _, ExperimentSpec, Presets, map_jobs, part_error, run_every_case,
@@ -30,6 +31,7 @@ use consort_sim::chip::Chip;
 use consort_sim::contention::CpiStack;
 use consort_sim::describe::DescribeError;
 use consort_sim::engine::{RunMode, SimulatedProgram};
+use consort_sim::machine::Quantity;
 use consort_sim::program::{self, ProgramSpec, presets};
 use consort_sim::workload::{ProgramInstance, Workload};
 use score::{KernelPart, ScoredFpuWatch};
@@ -228,7 +230,12 @@ impl OccupancyCase {
             observer: Some(Box::new(watch.clone())),
             listener: None,
         };
-        let result = experiment.run_with(&contender, &work, seed, options)?;
+        let mut result = experiment.run_with(&contender, &work, seed, options)?;
+        if l2_misses_of(self.chip.spec()) == Quantity::LlcAccesses {
+            for program in &mut result.programs {
+                program.counters.l2_misses = program.counters.llc_accesses;
+            }
+        }
         let (fpu, score_mflops) = watch.finish();
         Ok(OccupancyOutcome {
             result,
