@@ -44,6 +44,7 @@ impl SimulatedKernel {
             os: os::build(
                 &settings.os,
                 RandomStream::new(settings.seed, Purpose::Os, 0, 0),
+                settings.seed,
             )?,
             shape: match settings.logical_cores {
                 true => OsTopology::from_logical_cores(chip),
