@@ -216,7 +216,9 @@ fn a_stack_is_complete_when_every_group_has_run() {
 fn optional_component_stays_in_the_whole_where_it_is_not_counted() {
     let mut file = file("power8");
     // No counter is left for it.
-    file.pmus[0].events.retain(|event| event.name != "dcache_miss_stall");
+    file.pmus[0]
+        .events
+        .retain(|event| event.name != "dcache_miss_stall");
     let (plan, program) = planned(&file, 0, &[Signal::CycleStack]);
     let counts = [
         ("cycles", 100),

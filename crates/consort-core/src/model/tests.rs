@@ -115,7 +115,10 @@ fn part_that_the_model_lacks_counts_as_its_whole() {
     assert_eq!(shares, Ok(vec![0.3, 0.2, 0.1, 0.4]));
     let mut with_part = paper();
     with_part.components[1] = "fixed point/divide".to_owned();
-    assert!(with_part.check_fit("power8", &names).is_err(), "fixed point has no home");
+    assert!(
+        with_part.check_fit("power8", &names).is_err(),
+        "fixed point has no home"
+    );
 }
 
 #[test]

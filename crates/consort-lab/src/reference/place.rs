@@ -246,7 +246,10 @@ mod tests {
         };
         let both = average(vec![value(1.0, Some(3.0), 10), value(5.0, Some(4.0), 8)]).unwrap();
         let (mean, ci95, n) = (3.0, Some(2.5), 8);
-        assert_eq!(both.cell, Cell::Interval(ConfidenceInterval { mean, ci95, n }));
+        assert_eq!(
+            both.cell,
+            Cell::Interval(ConfidenceInterval { mean, ci95, n })
+        );
         let one_run = average(vec![value(1.0, Some(3.0), 10), value(5.0, None, 1)]).unwrap();
         assert_eq!(one_run.cell, Cell::Number(3.0));
     }

@@ -466,7 +466,8 @@ fn check_formulas(pmu: &PmuEvents, at: &str) -> CheckResult {
             check_known_names(pmu, &component.value, key)?;
             let whole = component.name.rsplit_once('/').map(|(whole, _)| whole);
             let is_there = components.iter().any(|c| Some(c.name.as_str()) == whole);
-            let what = "an optional component is named WHOLE/PART, where WHOLE is another component";
+            let what =
+                "an optional component is named WHOLE/PART, where WHOLE is another component";
             let key = format!("{at}components[{index}].name");
             require(!component.optional || is_there, key, what)?;
         }

@@ -228,7 +228,12 @@ mod tests {
     #[test]
     fn slices_of_different_pus_are_not_in_step() {
         // Two threads on PU 0 and on PU 4, of eight, whose ticks are 1 ms apart.
-        let mut engine = engine("pinned", RunMode::Once, &instances(&program(), 4, 1, 9.0), 1);
+        let mut engine = engine(
+            "pinned",
+            RunMode::Once,
+            &instances(&program(), 4, 1, 9.0),
+            1,
+        );
         (0..4).for_each(|t| engine.restrict(t, PuId(if t < 2 { 0 } else { 4 }).into()));
         engine.enforce_masks();
         let mut turns = [Vec::new(), Vec::new()];
@@ -248,9 +253,18 @@ mod tests {
         let expect = |first: u64| (0..).map(move |n| first + n * slice);
         let [first, second] = turns;
         assert!(first.len() > 2, "{first:?}");
-        assert!(first.iter().copied().eq(expect(slice).take(first.len())), "{first:?}");
+        assert!(
+            first.iter().copied().eq(expect(slice).take(first.len())),
+            "{first:?}"
+        );
         // Its ticks come 4/8 of 2 ms later.
-        assert!(second.iter().copied().eq(expect(slice + 4).take(second.len())), "{second:?}");
+        assert!(
+            second
+                .iter()
+                .copied()
+                .eq(expect(slice + 4).take(second.len())),
+            "{second:?}"
+        );
     }
 
     #[test]
