@@ -12,21 +12,16 @@ use std::sync::Arc;
 
 /// What a chip's event for misses of the L2 counts: misses of demand, or where it has no event for
 /// these, everything that the L2 asks for, its prefetchers' requests and code included.
-pub(crate) fn l2_misses_of(spec: &MachineSpec) -> Quantity {
+pub(crate) fn l2_event(spec: &MachineSpec) -> &'static str {
     let mut events = spec.pmu.events.iter();
     match events.any(|event| event.counts == Quantity::L2Misses) {
-        true => Quantity::L2Misses,
-        false => Quantity::LlcAccesses,
+        true => "l2-misses",
+        false => LLC_ACCESSES,
     }
 }
 
-/// The readout of [`l2_misses_of`].
-pub(crate) fn l2_readout(spec: &MachineSpec) -> &'static str {
-    match l2_misses_of(spec) {
-        Quantity::L2Misses => "l2-misses per 100 cycles",
-        _ => "llc-accesses per 100 cycles",
-    }
-}
+/// Everything that an L2 asks for.
+pub(crate) const LLC_ACCESSES: &str = "llc-accesses";
 
 /// Source of machines and programs: the presets, or a user's folders as well.
 pub trait DescriptionSource: ProgramSource + Sync {

@@ -183,18 +183,14 @@ fn add_stack(sample: &mut Sample, intervals: &[PmuInterval<'_>]) {
     let mut amounts: Vec<(String, f64)> = Vec::new();
     for part in formula.components.iter().flatten() {
         match main.eval(&part.value) {
-            Some(amount) => amounts.push((part.name.clone(), amount)),
+            Some(amount) => {
+                if let Some((_, whole)) = amounts.iter_mut().find(|(of, _)| part.is_part_of(of)) {
+                    *whole -= amount;
+                }
+                amounts.push((part.name.clone(), amount));
+            }
             None if part.optional => {}
             None => return,
-        }
-    }
-    for part in formula.components.iter().flatten().filter(|p| p.optional) {
-        let Some(&(_, amount)) = amounts.iter().find(|(name, _)| *name == part.name) else {
-            continue;
-        };
-        let is_whole = |name: &str| part.name.rsplit_once('/').is_some_and(|(of, _)| of == name);
-        if let Some((_, whole)) = amounts.iter_mut().find(|(name, _)| is_whole(name)) {
-            *whole -= amount;
         }
     }
     sample.stack = Some((CycleStack::from_amounts(amounts), Tier::Counters));

@@ -199,8 +199,8 @@ pub struct FormulaPart {
     pub name: String,
     /// Formula over event names.
     pub value: Expr,
-    /// True if it is left out where its events are not counted. Its name is that of a component that
-    /// contains it, `/`, and its own; where it is counted, it is taken out of that one.
+    /// True if it is left out where its events are not counted. Its name is that of an earlier
+    /// component, `/`, and its own; where it is counted, it is taken out of that one.
     #[serde(default)]
     pub optional: bool,
 }
@@ -276,6 +276,17 @@ impl PmuEvents {
     /// Returns the formula for a signal.
     pub fn formula(&self, signal: Signal) -> Option<&SignalFormula> {
         self.formulas.iter().find(|f| f.signal == signal)
+    }
+}
+
+impl FormulaPart {
+    /// True if it is an optional part of the component of this name.
+    pub(crate) fn is_part_of(&self, whole: &str) -> bool {
+        self.optional
+            && self
+                .name
+                .rsplit_once('/')
+                .is_some_and(|(of, _)| of == whole)
     }
 }
 
@@ -464,10 +475,10 @@ fn check_formulas(pmu: &PmuEvents, at: &str) -> CheckResult {
         for (index, component) in components.iter().enumerate() {
             let key = format!("{at}components[{index}].value");
             check_known_names(pmu, &component.value, key)?;
-            let whole = component.name.rsplit_once('/').map(|(whole, _)| whole);
-            let is_there = components.iter().any(|c| Some(c.name.as_str()) == whole);
-            let what =
-                "an optional component is named WHOLE/PART, where WHOLE is another component";
+            let is_there = components[..index]
+                .iter()
+                .any(|c| component.is_part_of(&c.name));
+            let what = "an optional component is named WHOLE/PART and comes after WHOLE";
             let key = format!("{at}components[{index}].name");
             require(!component.optional || is_there, key, what)?;
         }

@@ -16,7 +16,7 @@ mod score;
 pub(super) use notes::notes;
 
 use crate::frame::{Case, Frame};
-use crate::simulate::chips::l2_misses_of;
+use crate::simulate::chips::{LLC_ACCESSES, l2_event};
 use crate::simulate::programs::instance;
 use crate::simulate::{
     CaseSpec, DescriptionSource as _, ExperimentSpec, Presets, map_jobs, part_error, run_every_case,
@@ -31,7 +31,6 @@ use consort_sim::chip::Chip;
 use consort_sim::contention::CpiStack;
 use consort_sim::describe::DescribeError;
 use consort_sim::engine::{RunMode, SimulatedProgram};
-use consort_sim::machine::Quantity;
 use consort_sim::program::{self, ProgramSpec, presets};
 use consort_sim::workload::{ProgramInstance, Workload};
 use score::{KernelPart, ScoredFpuWatch};
@@ -231,7 +230,7 @@ impl OccupancyCase {
             listener: None,
         };
         let mut result = experiment.run_with(&contender, &work, seed, options)?;
-        if l2_misses_of(self.chip.spec()) == Quantity::LlcAccesses {
+        if l2_event(self.chip.spec()) == LLC_ACCESSES {
             for program in &mut result.programs {
                 program.counters.l2_misses = program.counters.llc_accesses;
             }

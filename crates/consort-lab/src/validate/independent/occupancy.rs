@@ -103,7 +103,7 @@ pub(super) fn checks(inputs: &GroupInputs<'_>) -> CheckResult {
     let mut measured = Vec::new();
     for machine in ["bulldozer-6282se", "power7"] {
         let chip = chips::chip(machine)?;
-        let readout = chips::l2_readout(chip.spec()).parse()?;
+        let readout = format!("{} per 100 cycles", chips::l2_event(chip.spec())).parse()?;
         let means = inputs.map(&rows, |row| {
             let program = programs::find(&row.program)?;
             measure_pmu_means(&chip, &program, readout, inputs.context.seed())
