@@ -202,10 +202,11 @@ mod tests {
             engine.threads[1].counters.total(),
         );
         assert!(sleeper.wait_s > 0.4 * seconds(engine.now_ps()));
-        // The busy thread keeps the PU from a third of a slice ahead to a third beyond a slice,
-        // which the sleeper does not get back: turns of 1 and of 2/3 slices.
+        // The busy thread keeps the PU from a third of a slice ahead to a third beyond a slice, which
+        // the sleeper does not get back: turns of 1 and of 2/3 slices, and until the next tick, half a
+        // slice later on average.
         let ratio = other.on_pu_s / sleeper.on_pu_s;
-        assert!((1.0..1.5).contains(&ratio), "{ratio}");
+        assert!((1.0..2.25).contains(&ratio), "{ratio}");
     }
 
     /// Lets time pass in steps of 0.1 ms until an instant, ms. Returns the longest time that each
@@ -249,22 +250,11 @@ mod tests {
                 }
             }
         }
-        let slice = (4.0 * engine.chip.spec().os.slice_ms) as u64;
-        let expect = |first: u64| (0..).map(move |n| first + n * slice);
+        // A slice is as long as a tick, 16 quarters of a ms.
         let [first, second] = turns;
-        assert!(first.len() > 2, "{first:?}");
-        assert!(
-            first.iter().copied().eq(expect(slice).take(first.len())),
-            "{first:?}"
-        );
-        // Its ticks come 4/8 of 2 ms later.
-        assert!(
-            second
-                .iter()
-                .copied()
-                .eq(expect(slice + 4).take(second.len())),
-            "{second:?}"
-        );
+        assert!(first.len() > 5 && second.len() > 5, "{first:?} {second:?}");
+        assert!(first.iter().all(|at| at % 16 == 0), "{first:?}");
+        assert!(second.iter().all(|at| at % 16 == 4), "{second:?}");
     }
 
     #[test]
