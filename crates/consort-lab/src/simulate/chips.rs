@@ -11,7 +11,7 @@ use consort_sim::workload::{DescriptionFile, LoadError, ProgramSource};
 use std::sync::Arc;
 
 /// What a chip's event for misses of the L2 counts: misses of demand, or where it has no event for
-/// these, everything that the L2 asks for, its prefetchers' requests and code included.
+/// these, everything that the L2 requests, its prefetchers' requests and code included.
 pub(crate) fn l2_event(spec: &MachineSpec) -> &'static str {
     let mut events = spec.pmu.events.iter();
     match events.any(|event| event.counts == Quantity::L2Misses) {
@@ -20,7 +20,7 @@ pub(crate) fn l2_event(spec: &MachineSpec) -> &'static str {
     }
 }
 
-/// Everything that an L2 asks for.
+/// Everything that an L2 requests.
 pub(crate) const LLC_ACCESSES: &str = "llc-accesses";
 
 /// Source of machines and programs: the presets, or a user's folders as well.

@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn bulldozer_counts_lines_that_its_prefetchers_bring() {
-        // 75 lines in 1000 instructions, of which prefetchers bring most in time.
+        // 75 lines in 1000 instructions, most brought in time by prefetchers.
         let totals = run("streamer", "bulldozer-6282se", 1);
         near(1000.0 * totals.l2_misses / totals.instructions, 75.0);
     }
