@@ -183,6 +183,7 @@ fn a_stack_is_complete_when_every_group_has_run() {
         ("pipeline_empty", 10),
         ("thread_conflict", 20),
         ("all_finished", 10),
+        ("dcache_miss_stall", 30),
     ];
     let all = deltas(&plan, (10, 10), &counts);
     let mut rates = [EventRates::default()];
@@ -201,12 +202,43 @@ fn a_stack_is_complete_when_every_group_has_run() {
     assert!(quantum(0).stack.is_none());
     let stack = quantum(1).stack.unwrap().0;
     near(stack.share("base"), 0.2);
-    near(stack.share("stall"), 0.4);
+    // Of the stalls, data have three quarters.
+    near(stack.share("stall"), 0.1);
+    near(stack.share("stall/data"), 0.3);
     near(stack.share("other-thread"), 0.2);
     assert!(
         quantum(0).stack.is_some(),
         "the other group's rates are remembered"
     );
+}
+
+#[test]
+fn optional_component_stays_in_the_whole_where_it_is_not_counted() {
+    let mut file = file("power8");
+    // No counter is left for it.
+    file.pmus[0]
+        .events
+        .retain(|event| event.name != "dcache_miss_stall");
+    let (plan, program) = planned(&file, 0, &[Signal::CycleStack]);
+    let counts = [
+        ("cycles", 100),
+        ("instructions", 50),
+        ("group_completed", 60),
+        ("completion_stall", 40),
+        ("pipeline_empty", 0),
+        ("thread_conflict", 0),
+        ("all_finished", 0),
+    ];
+    let mut sample = Sample::default();
+    fill_signals(
+        &mut sample,
+        &[program],
+        &mut [EventRates::default()],
+        &deltas(&plan, (10, 10), &counts),
+    );
+    let stack = sample.stack.unwrap().0;
+    near(stack.share("stall"), 0.4);
+    assert_eq!(stack.share("stall/data"), None);
 }
 
 #[test]

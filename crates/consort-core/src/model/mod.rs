@@ -53,7 +53,8 @@ impl InterferenceModel {
     }
 
     /// Checks that the model holds for this machine and this cycle stack. The order of the
-    /// components does not matter; [`InterferenceModel::shares`] sorts them.
+    /// components does not matter; [`InterferenceModel::shares`] sorts them. A component `stall/data`
+    /// is a part of `stall`, and counts as `stall` for a model without it.
     ///
     /// # Errors
     /// If the machine differs, or components are missing or additional.
@@ -73,11 +74,9 @@ impl InterferenceModel {
     }
 
     fn check_stack<S: AsRef<str>>(&self, components: &[S]) -> Result<(), ModelError> {
-        let mut offered: Vec<&str> = components.iter().map(AsRef::as_ref).collect();
-        let mut needed: Vec<&str> = self.components.iter().map(String::as_str).collect();
-        offered.sort_unstable();
-        needed.sort_unstable();
-        if offered == needed {
+        let offers = |needed: &String| components.iter().any(|c| c.as_ref() == needed);
+        let mut offered = components.iter().map(AsRef::as_ref);
+        if self.components.iter().all(offers) && offered.all(|name| self.home(name).is_some()) {
             return Ok(());
         }
         Err(ModelError::Stack {
@@ -87,22 +86,28 @@ impl InterferenceModel {
         })
     }
 
+    /// Index of the component that a component of a stack belongs to: its own, or else the one that
+    /// it is a part of.
+    fn home(&self, name: &str) -> Option<usize> {
+        let at = |name: &str| self.components.iter().position(|c| c == name);
+        at(name).or_else(|| at(name.rsplit_once('/')?.0))
+    }
+
     /// The shares of a stack in the order of the model's components.
     ///
     /// # Errors
     /// If the stack has other components.
     pub fn shares(&self, stack: &CycleStack) -> Result<Vec<f64>, ModelError> {
-        let share = |name: &String| stack.share(name);
-        let shares: Option<Vec<f64>> = self.components.iter().map(share).collect();
         let offered = stack.components();
-        let same_number = offered.len() == self.components.len();
-        shares
-            .filter(|_| same_number)
-            .ok_or_else(|| ModelError::Stack {
-                model: self.name.clone(),
-                needed: self.components.clone(),
-                offered: offered.iter().map(|c| c.name.to_string()).collect(),
-            })
+        let names: Vec<&str> = offered.iter().map(|c| c.name.as_ref()).collect();
+        self.check_stack(&names)?;
+        let mut shares = vec![0.0; self.components.len()];
+        for component in offered {
+            if let Some(at) = self.home(&component.name) {
+                shares[at] += component.share;
+            }
+        }
+        Ok(shares)
     }
 }
 

@@ -101,6 +101,27 @@ fn model_for_another_machine_or_stack_is_refused() {
 }
 
 #[test]
+fn part_that_the_model_lacks_counts_as_its_whole() {
+    let amounts = [
+        ("data cache miss", 4.0),
+        ("base", 3.0),
+        ("fixed point", 1.5),
+        ("fixed point/divide", 0.5),
+        ("floating point", 1.0),
+    ];
+    let names = amounts.map(|(name, _)| name);
+    assert_eq!(paper().check_fit("power8", &names), Ok(()));
+    let shares = paper().shares(&CycleStack::from_amounts(amounts));
+    assert_eq!(shares, Ok(vec![0.3, 0.2, 0.1, 0.4]));
+    let mut with_part = paper();
+    with_part.components[1] = "fixed point/divide".to_owned();
+    assert!(
+        with_part.check_fit("power8", &names).is_err(),
+        "fixed point has no home"
+    );
+}
+
+#[test]
 fn shares_come_in_the_order_of_the_model() {
     let amounts = [
         ("data cache miss", 4.0),

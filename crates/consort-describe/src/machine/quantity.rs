@@ -31,7 +31,7 @@ pub enum Quantity {
     L2Misses,
     /// Demand misses of the LLC.
     LlcMisses,
-    /// Accesses to the LLC by demand.
+    /// Accesses to the LLC: data, prefetched into the L2 or not, and code.
     LlcAccesses,
     /// Lines fetched by prefetchers from memory.
     PrefetchedLines,

@@ -39,6 +39,9 @@ pub enum CellView {
     Deviation,
     /// The standard deviation of one case's runs over their mean, percent.
     Spread,
+    /// As `mean`; over a policy, the ratio of the sums over cases, run by run, in which a case weighs
+    /// as much as its value.
+    Total,
     /// The names of the programs of the group's first case.
     Programs,
 }
@@ -114,7 +117,7 @@ impl Frame {
         let means = || self.case_means(what.measure, policy, group);
         let pooled = || self.pooled_values(what.measure, policy, group);
         match what.view {
-            CellView::Mean => self.mean_cell(what.measure, policy, group),
+            CellView::Mean | CellView::Total => self.mean_cell(what.measure, policy, group),
             CellView::Geometric if group.cases.len() > 1 => mean_ratio_cell(&means()),
             CellView::Geometric if self.runs == 1 => self.value_cell(what.measure, policy, group),
             CellView::Geometric => self.mean_cell(what.measure, policy, group),
@@ -218,6 +221,17 @@ impl Frame {
             let pairs = ours.iter().zip(theirs.iter());
             pairs.map(|(ours, theirs)| ours / theirs).collect()
         };
+        if what.view == CellView::Total {
+            let sum = |policy, measure, run: usize| -> f64 {
+                let cases = group.cases.iter();
+                cases
+                    .map(|&case| self.group_values(case, policy, measure, group)[run])
+                    .sum()
+            };
+            let base = what.over_measure.unwrap_or(what.measure);
+            let of_run = |run| sum(ours, what.measure, run) / sum(theirs, base, run);
+            return mean_ratio_cell(&(0..self.runs).map(of_run).collect::<Vec<_>>());
+        }
         match (group.over, &group.cases[..]) {
             (IntervalBasis::Cases, [case]) => mean_ratio_cell(&of_case(case)),
             (IntervalBasis::Cases, cases) => {
@@ -313,6 +327,19 @@ mod tests {
         }
         let same = frame.cell(&what("base", Some("base")), &all(IntervalBasis::Cases));
         assert_eq!(same.value(), Some(1.0));
+    }
+
+    #[test]
+    fn total_is_the_ratio_of_sums_run_by_run() {
+        let frame = frame();
+        let all = frame.group_all("all", IntervalBasis::Cases, |_| true);
+        let total = CellQuery {
+            view: CellView::Total,
+            ..what("other", Some("base"))
+        };
+        // 3 + 7 over 1 + 5, and 4 + 8 over 2 + 6.
+        let expect = mean_ratio_cell(&[10.0 / 6.0, 12.0 / 8.0]);
+        assert_eq!(frame.cell(&total, &all), expect);
     }
 
     #[test]

@@ -126,16 +126,28 @@ pub(super) fn find_value(
     })
 }
 
-/// The average of several values, or the only one as it is; `None` if one of them is no number.
+/// The average of several values, or the only one as it is; `None` if one of them is no number. Its
+/// interval is that of a mean of independent means: half widths add as squares.
 fn average(mut values: Vec<FoundValue>) -> Option<FoundValue> {
     if values.len() == 1 {
         return values.pop();
     }
-    let numbers: Option<Vec<f64>> = values.iter().map(|value| value.cell.value()).collect();
-    let numbers = numbers?;
+    let count = values.len() as f64;
+    let numbers = values.iter().map(|value| value.cell.value());
+    let mean = numbers.sum::<Option<f64>>()? / count;
+    let halves = values.iter().map(|value| value.cell.ci95());
+    let squares: Option<f64> = halves.map(|half| Some(half? * half?)).sum();
+    let n = values.iter().filter_map(|value| value.cell.n()).min();
+    let cell = match (squares, n) {
+        (Some(squares), Some(n)) => Cell::Interval(ConfidenceInterval {
+            mean,
+            ci95: Some(squares.sqrt() / count),
+            n,
+        }),
+        _ => mean.into(),
+    };
     let rows: Vec<&str> = values.iter().map(|value| value.row.as_str()).collect();
     let row = rows.join(" + ");
-    let cell = (numbers.iter().sum::<f64>() / numbers.len() as f64).into();
     let last = values.pop()?;
     Some(FoundValue { row, cell, ..last })
 }
@@ -217,4 +229,28 @@ fn describe_absence(row: &str, column: &str, tables: &[&ReportTable]) -> String 
     }
     let hint = consort_core::hint(column, columns.into_iter());
     format!("no column '{column}'; {hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn average_has_the_interval_of_independent_means() {
+        let value = |mean, ci95, n| FoundValue {
+            table: HEADLINE.to_owned(),
+            row: "a".to_owned(),
+            column: VALUE.to_owned(),
+            cell: Cell::Interval(ConfidenceInterval { mean, ci95, n }),
+            unit: None,
+        };
+        let both = average(vec![value(1.0, Some(3.0), 10), value(5.0, Some(4.0), 8)]).unwrap();
+        let (mean, ci95, n) = (3.0, Some(2.5), 8);
+        assert_eq!(
+            both.cell,
+            Cell::Interval(ConfidenceInterval { mean, ci95, n })
+        );
+        let one_run = average(vec![value(1.0, Some(3.0), 10), value(5.0, None, 1)]).unwrap();
+        assert_eq!(one_run.cell, Cell::Number(3.0));
+    }
 }

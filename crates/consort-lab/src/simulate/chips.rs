@@ -5,10 +5,23 @@ use crate::study::StudyError;
 use consort_experiment::watch::CoreKind;
 use consort_sim::chip::Chip;
 use consort_sim::machine::presets as machines;
-use consort_sim::machine::{LoadedMachine, MachineError, MachineRef, MachineSpec};
+use consort_sim::machine::{LoadedMachine, MachineError, MachineRef, MachineSpec, Quantity};
 use consort_sim::program::{ProgramSpec, presets};
 use consort_sim::workload::{DescriptionFile, LoadError, ProgramSource};
 use std::sync::Arc;
+
+/// What a chip's event for misses of the L2 counts: misses of demand, or where it has no event for
+/// these, everything that the L2 requests, its prefetchers' requests and code included.
+pub(crate) fn l2_event(spec: &MachineSpec) -> &'static str {
+    let mut events = spec.pmu.events.iter();
+    match events.any(|event| event.counts == Quantity::L2Misses) {
+        true => "l2-misses",
+        false => LLC_ACCESSES,
+    }
+}
+
+/// Everything that an L2 requests.
+pub(crate) const LLC_ACCESSES: &str = "llc-accesses";
 
 /// Source of machines and programs: the presets, or a user's folders as well.
 pub trait DescriptionSource: ProgramSource + Sync {

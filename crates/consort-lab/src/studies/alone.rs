@@ -5,6 +5,7 @@
 
 use super::pinned_settings;
 use crate::frame::{Case, Frame};
+use crate::simulate::chips::l2_event;
 use crate::simulate::{CaseSpec, ExperimentSpec, part_error, run_every_case};
 use crate::study::{Frames, StudyError};
 use consort_core::{Machine, Placement, Plan, PuSet, Sample, Signal, SignalOffers, ThreadId};
@@ -22,8 +23,6 @@ use std::sync::Arc;
 
 /// Time between two readings of the counters, ns: the source's one second.
 const READ_EVERY_NS: u64 = 1_000_000_000;
-/// L2 misses as the source counts them.
-const L2_MISSES: &str = "l2-misses per 100 cycles";
 /// Count of the first chip for its FPU: empty cycles per cycle; usage is 1 less this.
 const FPU_EMPTY: &str = "fpu-empty-cycles per cycles";
 /// Count of the second chip for its FPU: operations per cycle. The policies' signal is this, too,
@@ -127,7 +126,9 @@ impl ProgramCopies {
         let mut events = spec.pmu.events.iter();
         let empty = events.any(|event| event.counts == Quantity::FpuEmptyCycles);
         // Both fit the counters of either chip at once.
-        let readouts = [if empty { FPU_EMPTY } else { FP_OPERATIONS }, L2_MISSES];
+        let fpu = if empty { FPU_EMPTY } else { FP_OPERATIONS };
+        let l2 = format!("{} per 100 cycles", l2_event(&spec));
+        let readouts = [fpu, &l2];
         let readouts = readouts.into_iter().map(str::parse::<Readout>);
         let readouts = readouts.collect::<Result<_, PmuError>>();
         let request = PmuRequest {
@@ -327,6 +328,13 @@ mod tests {
     fn l2_misses_are_those_of_the_program() {
         assert_eq!(run("pure-int", "power7", 1).l2_misses(), 0.0);
         assert!(run("mcf", "bulldozer-6282se", 1).l2_misses() > 0.1);
+    }
+
+    #[test]
+    fn bulldozer_counts_lines_that_its_prefetchers_bring() {
+        // 75 lines in 1000 instructions, most brought in time by prefetchers.
+        let totals = run("streamer", "bulldozer-6282se", 1);
+        near(1000.0 * totals.l2_misses / totals.instructions, 75.0);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! the stack is that of the PMU with most cycles.
 
 use super::plan::PmuProgram;
-use crate::events::{Expr, FormulaPart, SignalFormula};
+use crate::events::{Expr, SignalFormula};
 use crate::perf::GroupDelta;
 use consort_core::{CycleStack, Reading, Sample, Signal, Tier};
 
@@ -180,10 +180,18 @@ fn add_stack(sample: &mut Sample, intervals: &[PmuInterval<'_>]) {
     let Some(formula) = main.formula(Signal::CycleStack) else {
         return;
     };
-    let amount = |part: &FormulaPart| Some((part.name.clone(), main.eval(&part.value)?));
-    let amounts: Option<Vec<(String, f64)>> =
-        formula.components.iter().flatten().map(amount).collect();
-    if let Some(amounts) = amounts {
-        sample.stack = Some((CycleStack::from_amounts(amounts), Tier::Counters));
+    let mut amounts: Vec<(String, f64)> = Vec::new();
+    for part in formula.components.iter().flatten() {
+        match main.eval(&part.value) {
+            Some(amount) => {
+                if let Some((_, whole)) = amounts.iter_mut().find(|(of, _)| part.is_part_of(of)) {
+                    *whole -= amount;
+                }
+                amounts.push((part.name.clone(), amount));
+            }
+            None if part.optional => {}
+            None => return,
+        }
     }
+    sample.stack = Some((CycleStack::from_amounts(amounts), Tier::Counters));
 }

@@ -73,7 +73,10 @@ fn plan_pmu(wanted: &BTreeSet<Signal>, input: &PlanInput<'_>, plan: &mut Counter
     let mut groups = GroupPlanner::new(input);
     for formula in sort_by_need(wanted, input, plan) {
         match groups.add(formula) {
-            Ok(()) => plan.planned.push((input.pmu.clone(), formula.signal)),
+            Ok(()) => {
+                groups.add_optional(formula);
+                plan.planned.push((input.pmu.clone(), formula.signal));
+            }
             Err(reason) => refuse(plan, input, formula.signal, reason),
         }
     }
@@ -149,6 +152,15 @@ impl<'a> GroupPlanner<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Adds the events of optional components that fit.
+    fn add_optional(&mut self, formula: &SignalFormula) {
+        for event in formula.optional_names() {
+            if let Some(event) = self.events.event(event) {
+                self.place(&[event]);
+            }
+        }
     }
 
     /// The formula's events in sets that must not be parted: a leader with its

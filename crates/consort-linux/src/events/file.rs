@@ -40,7 +40,7 @@ use thiserror::Error;
 ///
 /// [[pmu.formula]]
 /// signal = "fp-usage"               # a `consort_core::Signal`
-/// value = "1 - fpu_empty / cycles"  # for cycle-stack: components = [{ name, value }, ...]
+/// value = "1 - fpu_empty / cycles"  # for cycle-stack: components = [{ name, value, optional }, ...]
 /// ```
 ///
 /// Every PMU has an event of unit `cycles` and one of unit `instructions`. Shares (fp-usage,
@@ -199,6 +199,10 @@ pub struct FormulaPart {
     pub name: String,
     /// Formula over event names.
     pub value: Expr,
+    /// True if it is left out where its events are not counted. Its name is that of an earlier
+    /// component, `/`, and its own; where it is counted, it is taken out of that one.
+    #[serde(default)]
+    pub optional: bool,
 }
 
 impl MatchRule {
@@ -275,14 +279,29 @@ impl PmuEvents {
     }
 }
 
+impl FormulaPart {
+    /// True if it is an optional part of the component of this name.
+    pub(crate) fn is_part_of(&self, whole: &str) -> bool {
+        self.optional
+            && self
+                .name
+                .rsplit_once('/')
+                .is_some_and(|(of, _)| of == whole)
+    }
+}
+
 impl SignalFormula {
-    /// Returns the names of all events in the formula.
+    /// Returns the names of all events that the formula needs.
     pub fn names(&self) -> BTreeSet<&str> {
-        let components = self.components.iter().flatten().map(|c| &c.value);
-        components
-            .chain(&self.value)
-            .flat_map(Expr::names)
-            .collect()
+        let needed = self.components.iter().flatten().filter(|c| !c.optional);
+        let values = needed.map(|c| &c.value).chain(&self.value);
+        values.flat_map(Expr::names).collect()
+    }
+
+    /// Returns the names of the events of optional components.
+    pub fn optional_names(&self) -> BTreeSet<&str> {
+        let optional = self.components.iter().flatten().filter(|c| c.optional);
+        optional.flat_map(|c| c.value.names()).collect()
     }
 }
 
@@ -456,6 +475,12 @@ fn check_formulas(pmu: &PmuEvents, at: &str) -> CheckResult {
         for (index, component) in components.iter().enumerate() {
             let key = format!("{at}components[{index}].value");
             check_known_names(pmu, &component.value, key)?;
+            let is_there = components[..index]
+                .iter()
+                .any(|c| component.is_part_of(&c.name));
+            let what = "an optional component is named WHOLE/PART and comes after WHOLE";
+            let key = format!("{at}components[{index}].name");
+            require(!component.optional || is_there, key, what)?;
         }
     }
     Ok(())

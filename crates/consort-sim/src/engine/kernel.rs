@@ -37,6 +37,13 @@ fn view<'a>(
     }
 }
 
+/// Instant of a PU's timer interrupts in their period, ps: those of all PUs are spread over half of
+/// it (Linux, kernel/time/tick-sched.c, `tick_setup_sched_timer`: 2.6.21 to 2.6.34 always, later
+/// kernels with `skew_tick=1`).
+fn tick_offset(pu: usize, pus: usize) -> u64 {
+    TIMER_PS / 2 / pus as u64 * pu as u64
+}
+
 impl SimulatedKernel {
     pub(crate) fn new(chip: &Chip, settings: &SimulationSettings) -> Result<Self, EngineError> {
         let n = chip.places().len();
@@ -44,13 +51,14 @@ impl SimulatedKernel {
             os: os::build(
                 &settings.os,
                 RandomStream::new(settings.seed, Purpose::Os, 0, 0),
+                settings.seed,
             )?,
             shape: match settings.logical_cores {
                 true => OsTopology::from_logical_cores(chip),
                 false => OsTopology::from_chip(chip),
             },
             map: LogicalMap::identity(n),
-            pus: vec![PuState::new(); n],
+            pus: (0..n).map(|pu| PuState::new(tick_offset(pu, n))).collect(),
             slice_ps: after(0, chip.spec().os.slice_ms * 1e-3).max(1),
         })
     }
@@ -59,10 +67,9 @@ impl SimulatedKernel {
         self.pus.len()
     }
 
-    /// First timer interrupt of a PU, ps: those of all PUs are spread over half a period (Linux,
-    /// kernel/time/tick-sched.c, `skew_tick`).
+    /// First timer interrupt of a PU, ps.
     pub(crate) fn first_tick(&self, pu: usize) -> u64 {
-        TIMER_PS + TIMER_PS / 2 / self.pus.len() as u64 * pu as u64
+        TIMER_PS + tick_offset(pu, self.pus.len())
     }
 
     pub(crate) fn physical_pu(&self, pu: usize) -> usize {
@@ -191,7 +198,7 @@ impl SimulatedKernel {
         thread.queue.pu = Some(pu);
         thread.status = ThreadStatus::Ready;
         self.pus[pu].queue.push_back(t);
-        self.pus[pu].arm(self.slice_ps);
+        self.pus[pu].arm(self.slice_ps, now);
     }
 
     /// Lets a woken thread preempt the current one if fairness requires it.
@@ -207,7 +214,7 @@ impl SimulatedKernel {
 
     pub(crate) fn begin(&mut self, pu: usize, (t, thread): (usize, &SimulatedThread), now: u64) {
         self.pus[pu].begin(t, thread.counters.branches(), now);
-        self.pus[pu].arm(self.slice_ps);
+        self.pus[pu].arm(self.slice_ps, now);
     }
 
     pub(crate) fn charge(&mut self, threads: &mut [SimulatedThread], pu: usize, now: u64) {
@@ -234,6 +241,6 @@ impl SimulatedKernel {
         } else {
             pu.queue.retain(|&queued| queued != t);
         }
-        pu.arm(self.slice_ps);
+        pu.arm(self.slice_ps, now);
     }
 }

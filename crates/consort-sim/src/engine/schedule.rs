@@ -305,8 +305,10 @@ mod tests {
                 there[t] += engine.threads[t].counters.total().on_pu_s - before[t];
             }
         }
+        // The ticks of PU 2 are 0.5 ms later than those of PU 0, so that a slice of 4 ms ends 0.5 ms
+        // later there.
         let share = there[0] / (there[0] + there[1]);
-        assert!((share - 0.5).abs() < 0.05, "{there:?}");
+        assert!((share - 0.5).abs() < 0.13, "{there:?}");
     }
 
     #[test]

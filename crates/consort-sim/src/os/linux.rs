@@ -35,13 +35,13 @@ use std::collections::BTreeMap;
 pub(crate) const INFO: OsInfo = OsInfo {
     name: "linux",
     summary: "idlest core at fork and wake-up, evens out runnable counts, knows no core types",
-    build: |draw| Box::new(Linux::new(draw)),
+    build: |draw, _| Box::new(Linux::new(draw)),
 };
 
 pub(crate) const INFO_2_6: OsInfo = OsInfo {
     name: "linux-2.6",
     summary: "as linux, but wakes threads where they were and pulls none that ran just now",
-    build: |draw| {
+    build: |draw, _| {
         Box::new(Linux {
             is_2_6: true,
             ..Linux::new(draw)

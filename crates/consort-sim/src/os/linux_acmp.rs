@@ -6,8 +6,11 @@
 //! there and rarely reassigned, and no thread comes to the large core "at every scheduling quantum
 //! until threads pinned to the large core are all stalled or finished".
 //!
-//! - The n-th thread goes to the n-th core, in turn, and wakes up there; threads of a core share it
-//!   by time.
+//! - Each thread goes to the next core in turn, and wakes up there; threads of a core share it by
+//!   time. No core type decides where the turn begins: the thesis's simulator deals from its core 0
+//!   on (Sniper, common/scheduler/scheduler_pinned.cc), and which number the large core has is not
+//!   known. Runs with consecutive seeds begin at consecutive cores, so that as many runs as there are
+//!   cores begin once at each.
 //! - A large core looks for work elsewhere only at the end of a scheduling quantum at which all of
 //!   its own threads are stalled or finished. It takes a thread that waits on the most crowded small
 //!   core; one that runs, only after as many attempts as a kernel's balancer bears, see
@@ -26,10 +29,10 @@ use core::cmp::Reverse;
 pub(crate) const INFO: OsInfo = OsInfo {
     name: "linux-acmp",
     summary: "deals threads to cores in turn and keeps them there; idle large cores help out",
-    build: |draw| {
+    build: |draw, seed| {
         Box::new(LinuxAcmp {
             draw,
-            next: 0,
+            next: seed as usize,
             homes: Vec::new(),
             attempts: Attempts::default(),
         })
@@ -41,7 +44,7 @@ const QUANTUM_MS: u64 = 4;
 
 struct LinuxAcmp {
     draw: RandomStream,
-    /// Place in the order of PUs of the one whose turn it is.
+    /// Place in the order of PUs of the one whose turn it is, modulo their number.
     next: usize,
     /// By thread, the PU that it was dealt to.
     homes: Vec<Option<usize>>,
@@ -66,7 +69,7 @@ impl LinuxAcmp {
     fn deal_pu(&mut self, view: &OsView<'_>, thread: usize) -> usize {
         let order = order(view);
         let n = order.len();
-        let mut turns = (0..n).map(|i| (self.next + i) % n);
+        let mut turns = (0..n).map(|i| (self.next % n + i) % n);
         // A mask always names a PU of the machine.
         let turn = turns.find(|&i| view.allows(thread, order[i])).unwrap_or(0);
         self.next = (turn + 1) % n;

@@ -23,7 +23,7 @@ use core::cmp::Reverse;
 pub(crate) const GROUPED: OsInfo = OsInfo {
     name: "linux-grouped",
     summary: "as linux, but keeps every thread in the LLC domain where it began",
-    build: |draw| {
+    build: |draw, _| {
         Box::new(LinuxGrouped {
             linux: Linux::new(draw),
             homes: Vec::new(),
@@ -82,7 +82,7 @@ impl OsModel for LinuxGrouped {
 pub(crate) const ITMT: OsInfo = OsInfo {
     name: "linux-itmt",
     summary: "as linux, but fills cores in the order of their capacity",
-    build: |draw| {
+    build: |draw, _| {
         Box::new(LinuxItmt {
             linux: Linux::new(draw.clone()),
             draw,

@@ -71,7 +71,8 @@ pub struct OsInfo {
     pub name: &'static str,
     /// Description in a line.
     pub summary: &'static str,
-    build: fn(RandomStream) -> Box<dyn OsModel>,
+    /// Makes the model from its draws and the seed of the run.
+    build: fn(RandomStream, u64) -> Box<dyn OsModel>,
 }
 
 /// Every model.
@@ -106,8 +107,12 @@ pub fn find(name: &str) -> Result<&'static OsInfo, UnknownOs> {
 }
 
 /// Makes the model of a name.
-pub(crate) fn build(name: &str, draw: RandomStream) -> Result<Box<dyn OsModel>, UnknownOs> {
-    Ok((find(name)?.build)(draw))
+pub(crate) fn build(
+    name: &str,
+    draw: RandomStream,
+    seed: u64,
+) -> Result<Box<dyn OsModel>, UnknownOs> {
+    Ok((find(name)?.build)(draw, seed))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::engine::draw::RandomStream;
 pub(crate) const PINNED: OsInfo = OsInfo {
     name: "pinned",
     summary: "deals threads to PUs in turn and leaves them there",
-    build: |_| Box::new(PinnedModel { next: 0 }),
+    build: |_, _| Box::new(PinnedModel { next: 0 }),
 };
 
 struct PinnedModel {
@@ -34,7 +34,7 @@ impl OsModel for PinnedModel {
 pub(crate) const RANDOM: OsInfo = OsInfo {
     name: "random",
     summary: "deals threads to PUs anew each quantum, evenly and at random",
-    build: |draw| Box::new(RandomModel { draw }),
+    build: |draw, _| Box::new(RandomModel { draw }),
 };
 
 struct RandomModel {

@@ -16,6 +16,7 @@ mod score;
 pub(super) use notes::notes;
 
 use crate::frame::{Case, Frame};
+use crate::simulate::chips::{LLC_ACCESSES, l2_event};
 use crate::simulate::programs::instance;
 use crate::simulate::{
     CaseSpec, DescriptionSource as _, ExperimentSpec, Presets, map_jobs, part_error, run_every_case,
@@ -228,7 +229,12 @@ impl OccupancyCase {
             observer: Some(Box::new(watch.clone())),
             listener: None,
         };
-        let result = experiment.run_with(&contender, &work, seed, options)?;
+        let mut result = experiment.run_with(&contender, &work, seed, options)?;
+        if l2_event(self.chip.spec()) == LLC_ACCESSES {
+            for program in &mut result.programs {
+                program.counters.l2_misses = program.counters.llc_accesses;
+            }
+        }
         let (fpu, score_mflops) = watch.finish();
         Ok(OccupancyOutcome {
             result,

@@ -10,7 +10,6 @@ use consort_core::stats::spearman;
 use serde::Deserialize;
 
 const FILE: &str = "unit-occupancy.csv";
-const READOUT: &str = "l2-misses per 100 cycles";
 
 /// Usage is a share of cycles: a tenth of all cycles separates classes.
 const FPU: CheckTemplate<'static> = CheckTemplate {
@@ -101,10 +100,10 @@ const SERIES: [OccupancySeries; 4] = [
 
 pub(super) fn checks(inputs: &GroupInputs<'_>) -> CheckResult {
     let rows: Vec<OccupancyRow> = inputs.data.parse_rows(FILE)?;
-    let readout = READOUT.parse()?;
     let mut measured = Vec::new();
     for machine in ["bulldozer-6282se", "power7"] {
         let chip = chips::chip(machine)?;
+        let readout = format!("{} per 100 cycles", chips::l2_event(chip.spec())).parse()?;
         let means = inputs.map(&rows, |row| {
             let program = programs::find(&row.program)?;
             measure_pmu_means(&chip, &program, readout, inputs.context.seed())

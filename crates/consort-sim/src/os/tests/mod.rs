@@ -235,9 +235,18 @@ fn grouped_places_a_thread_anew_that_may_no_longer_run_in_its_domain() {
     assert_eq!(e.threads()[0].queue.pu.map(|pu| pu / 8), Some(other));
 }
 
-/// One large core, PU 0, and three small ones.
+/// One large core, PU 0, and three small ones; the first thread comes to the large one.
 fn asymmetric(work: &[crate::engine::SimulatedProgram], logical_cores: bool) -> Engine {
-    let mut settings = settings("linux-acmp", RunMode::Once, 1);
+    asymmetric_from(4, work, logical_cores)
+}
+
+/// The same, with a seed.
+fn asymmetric_from(
+    seed: u64,
+    work: &[crate::engine::SimulatedProgram],
+    logical_cores: bool,
+) -> Engine {
+    let mut settings = settings("linux-acmp", RunMode::Once, seed);
     settings.logical_cores = logical_cores;
     let spec = crate::machine::presets::find("acmp-1+3").unwrap();
     let chip = std::sync::Arc::new(crate::chip::Chip::new(&spec, None).unwrap());
@@ -274,11 +283,15 @@ fn watched(e: &mut Engine, ms: u64) -> Vec<(Option<usize>, f64)> {
 #[test]
 fn acmp_deals_in_turn_and_keeps_threads_there() {
     let parallel = program_with("[threads]\ndefault = 8\nmax = 8\nspin_us = 5.0");
-    let mut e = asymmetric(&instances(&parallel, 1, 8, 9.0), false);
-    for ms in 1..100 {
-        e.run_until(ms * MS);
-        let pus: Vec<_> = e.threads().iter().filter_map(|t| t.queue.pu).collect();
-        assert_eq!(pus, [0, 1, 2, 3, 0, 1, 2, 3]);
+    let work = instances(&parallel, 1, 8, 9.0);
+    for first in 0..4 {
+        let mut e = asymmetric_from(8 + first as u64, &work, false);
+        for ms in 1..100 {
+            e.run_until(ms * MS);
+            let pus: Vec<_> = e.threads().iter().filter_map(|t| t.queue.pu).collect();
+            let expect: Vec<_> = (0..8).map(|n| (first + n) % 4).collect();
+            assert_eq!(pus, expect);
+        }
     }
 }
 
