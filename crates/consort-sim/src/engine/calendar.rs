@@ -131,6 +131,10 @@ impl Calendar {
         self.tick_at <= self.now
     }
 
+    pub(crate) fn expects_tick(&self) -> bool {
+        self.tick_at != NEVER
+    }
+
     pub(crate) fn set_tick(&mut self, at: u64) {
         self.tick_at = at;
     }

@@ -17,6 +17,8 @@ pub(crate) struct SimulatedKernel {
     map: LogicalMap,
     pus: Vec<PuState>,
     slice_ps: u64,
+    /// True if a thread has come to a PU or left it since that was last asked.
+    loads_changed: bool,
 }
 
 /// The operating system's view; a function of the parts, so that its model can be borrowed mutably
@@ -60,6 +62,7 @@ impl SimulatedKernel {
             map: LogicalMap::identity(n),
             pus: (0..n).map(|pu| PuState::new(tick_offset(pu, n))).collect(),
             slice_ps: after(0, chip.spec().os.slice_ms * 1e-3).max(1),
+            loads_changed: false,
         })
     }
 
@@ -160,9 +163,16 @@ impl SimulatedKernel {
             .balance_move(&view(&self.shape, &self.pus, threads, ms * PS_PER_MS), ms)
     }
 
-    /// The next instant after `ms` at which it evens out load, ps.
-    pub(crate) fn next_tick(&self, ms: u64) -> u64 {
-        self.os.next_balance_ms(&self.shape, ms) * PS_PER_MS
+    /// The next instant after `ms` at which it evens out load, ps; never while there is nothing to
+    /// even out.
+    pub(crate) fn next_tick(&self, threads: &[SimulatedThread], ms: u64) -> u64 {
+        let view = view(&self.shape, &self.pus, threads, ms * PS_PER_MS);
+        let next = self.os.next_balance_ms(&view, ms);
+        next.map_or(NEVER, |ms| ms * PS_PER_MS)
+    }
+
+    pub(crate) fn take_load_change(&mut self) -> bool {
+        std::mem::take(&mut self.loads_changed)
     }
 
     pub(crate) fn deal_threads(&mut self, threads: &[SimulatedThread]) -> Vec<(usize, usize)> {
@@ -197,6 +207,7 @@ impl SimulatedKernel {
         thread.counters.recent.migrations += u64::from(from.is_some());
         thread.queue.pu = Some(pu);
         thread.status = ThreadStatus::Ready;
+        self.loads_changed = true;
         self.pus[pu].queue.push_back(t);
         self.pus[pu].arm(self.slice_ps, now);
     }
@@ -230,6 +241,7 @@ impl SimulatedKernel {
         let Some(pu) = thread.queue.pu.map(|pu| &mut self.pus[pu]) else {
             return;
         };
+        self.loads_changed = true;
         if pu.current == Some(t) {
             relearn(thread, chip, pu.branches, &mut pu.overwritten);
             if pu.since < now {

@@ -120,6 +120,9 @@ impl Engine {
     /// Advances to the next event, at most until an instant, and handles it.
     fn step(&mut self, end: u64) {
         self.fill_free_pus();
+        if self.kernel.take_load_change() && !self.calendar.expects_tick() {
+            self.expect_tick();
+        }
         self.refresh_rates();
         // A slice that ended in the past is due now.
         let next = self.next_event().max(self.now_ps()).min(end);

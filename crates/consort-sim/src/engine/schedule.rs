@@ -146,7 +146,7 @@ impl Engine {
     }
 
     pub(crate) fn expect_tick(&mut self) {
-        let next = self.kernel.next_tick(self.calendar.now_ms());
+        let next = self.kernel.next_tick(&self.threads, self.calendar.now_ms());
         self.calendar.set_tick(next);
     }
 
@@ -315,6 +315,22 @@ mod tests {
     fn threads_moved_together_share_fairly() {
         for (n, slices) in [(6, 1), (2, 1), (2, 2), (2, 3), (4, 3)] {
             is_shared_fairly(n, slices);
+        }
+    }
+
+    #[test]
+    fn only_uneven_loads_are_evened_out() {
+        for os in ["linux", "linux-grouped"] {
+            for n in [4, 8] {
+                let mut engine = engine(os, RunMode::Once, &instances(&program(), n, 1, 9.0), 1);
+                engine.run_until(PS_PER_MS);
+                assert!(!engine.calendar.expects_tick(), "{os} {n}");
+                let both = PuSet::from_iter([PuId(0), PuId(1)]);
+                (0..n).for_each(|t| engine.restrict(t, both.clone()));
+                engine.enforce_masks();
+                engine.run_until(2 * PS_PER_MS);
+                assert!(engine.calendar.expects_tick(), "{os} {n}");
+            }
         }
     }
 

@@ -104,8 +104,7 @@ impl Linux {
         while let Some(idlest_group) = self.due_group(view, number, ms) {
             let busiest = least_by_score(&mut self.draw, 0..domain.groups.len(), |g| -density(g))?;
             let (from, to) = (&domain.groups[busiest], &domain.groups[idlest_group]);
-            let after = (view.sum(to) + 1) as f64 / to.len() as f64;
-            if density(busiest) <= after {
+            if density(busiest) <= density_with_one_more(view, to) {
                 return None;
             }
             let source = least_by_score(&mut self.draw, from.iter().copied(), |pu| {
@@ -146,6 +145,11 @@ fn density(view: &OsView<'_>, pus: &[usize]) -> f64 {
     view.sum(pus) as f64 / pus.len() as f64
 }
 
+/// The same after a thread has come.
+fn density_with_one_more(view: &OsView<'_>, pus: &[usize]) -> f64 {
+    (view.sum(pus) + 1) as f64 / pus.len() as f64
+}
+
 /// The time between two attempts of a group, ms.
 fn interval_ms(view: &OsView<'_>, domain: &SchedulingDomain, group: usize) -> u64 {
     let is_idle = |&pu: &usize| view.load(pu) == 0;
@@ -165,6 +169,13 @@ fn idle_interval_ms(domain: &SchedulingDomain) -> u64 {
     } else {
         weight
     }
+}
+
+/// The next moment after this one at which a group with an idle PU tries, ms.
+pub(super) fn next_idle_balance_ms(shape: &OsTopology, ms: u64) -> u64 {
+    let intervals = shape.domains.iter().map(idle_interval_ms);
+    let next = intervals.map(|interval| (ms / interval + 1) * interval);
+    next.fold(next_tick_ms(ms), u64::min)
 }
 
 impl OsModel for Linux {
@@ -195,10 +206,15 @@ impl OsModel for Linux {
         })
     }
 
-    fn next_balance_ms(&self, shape: &OsTopology, ms: u64) -> u64 {
-        let intervals = shape.domains.iter().map(idle_interval_ms);
-        let next = intervals.map(|interval| (ms / interval + 1) * interval);
-        next.fold(next_tick_ms(ms), u64::min)
+    fn next_balance_ms(&self, view: &OsView<'_>, ms: u64) -> Option<u64> {
+        let is_level = view.shape.domains.iter().all(|domain| {
+            let groups = domain.groups.iter();
+            let busiest = groups.clone().map(|group| density(view, group));
+            let busiest = busiest.fold(0.0, f64::max);
+            let mut with_one_more = groups.map(|group| density_with_one_more(view, group));
+            with_one_more.all(|after| busiest <= after)
+        });
+        (!is_level).then(|| next_idle_balance_ms(view.shape, ms))
     }
 
     fn balance_move(&mut self, view: &OsView<'_>, ms: u64) -> Option<(usize, usize)> {

@@ -22,7 +22,7 @@
 
 use super::linux::Attempts;
 use super::os_view::least_by_score;
-use super::{OsInfo, OsModel, OsTopology, OsView, PlacementReason};
+use super::{OsInfo, OsModel, OsView, PlacementReason};
 use crate::engine::draw::RandomStream;
 use core::cmp::Reverse;
 
@@ -132,8 +132,8 @@ impl OsModel for LinuxAcmp {
         pu
     }
 
-    fn next_balance_ms(&self, _: &OsTopology, ms: u64) -> u64 {
-        (ms / QUANTUM_MS + 1) * QUANTUM_MS
+    fn next_balance_ms(&self, _: &OsView<'_>, ms: u64) -> Option<u64> {
+        Some((ms / QUANTUM_MS + 1) * QUANTUM_MS)
     }
 
     fn balance_move(&mut self, view: &OsView<'_>, ms: u64) -> Option<(usize, usize)> {

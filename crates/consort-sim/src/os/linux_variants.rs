@@ -14,9 +14,9 @@
 //! least loaded PU. At balancing ticks an idle core of larger capacity takes over a thread from a
 //! smaller one.
 
-use super::linux::Linux;
+use super::linux::{Linux, next_idle_balance_ms};
 use super::os_view::least_by_score;
-use super::{OsInfo, OsModel, OsTopology, OsView, PlacementReason};
+use super::{OsInfo, OsModel, OsView, PlacementReason};
 use crate::engine::draw::RandomStream;
 use core::cmp::Reverse;
 
@@ -69,8 +69,8 @@ impl OsModel for LinuxGrouped {
         self.linux.pull_thread(&OsView { homes, ..*view }, pu)
     }
 
-    fn next_balance_ms(&self, shape: &OsTopology, ms: u64) -> u64 {
-        self.linux.next_balance_ms(shape, ms)
+    fn next_balance_ms(&self, view: &OsView<'_>, ms: u64) -> Option<u64> {
+        self.linux.next_balance_ms(view, ms)
     }
 
     fn balance_move(&mut self, view: &OsView<'_>, ms: u64) -> Option<(usize, usize)> {
@@ -136,8 +136,8 @@ impl OsModel for LinuxItmt {
         self.linux.pull_thread(view, pu)
     }
 
-    fn next_balance_ms(&self, shape: &OsTopology, ms: u64) -> u64 {
-        self.linux.next_balance_ms(shape, ms)
+    fn next_balance_ms(&self, view: &OsView<'_>, ms: u64) -> Option<u64> {
+        Some(next_idle_balance_ms(view.shape, ms))
     }
 
     fn balance_move(&mut self, view: &OsView<'_>, ms: u64) -> Option<(usize, usize)> {

@@ -46,9 +46,10 @@ pub(crate) trait OsModel {
         None
     }
 
-    /// The next moment after this one to even out load, ms from the start of the run.
-    fn next_balance_ms(&self, _shape: &OsTopology, ms: u64) -> u64 {
-        next_tick_ms(ms)
+    /// The next moment after this one to even out load, ms from the start of the run; `None` if there
+    /// is nothing to even out as long as no thread comes to a PU or leaves it.
+    fn next_balance_ms(&self, _view: &OsView<'_>, _ms: u64) -> Option<u64> {
+        None
     }
 
     /// One move that evens out load at such a moment, ms from the start of the run; called again
