@@ -125,7 +125,7 @@ pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
     if let Some(folder) = own_output(&args.out) {
         let made = std::fs::create_dir_all(folder);
         made.with_context(|| format!("cannot make {}", folder.display()))?;
-        consort_lab::pages::write(folder, &report, None)?;
+        consort_lab::pages::write(folder, &report, None, false)?;
     }
     match args.format {
         OutputFormat::Table => {
