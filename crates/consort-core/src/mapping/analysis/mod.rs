@@ -72,13 +72,18 @@ impl MappingTable {
     }
 }
 
-/// Excess of the largest value over the smallest, relative to the smallest; 0 if all are 0.
+/// Relative range below which values differ by the rounding of sums alone.
+const ROUNDING: f64 = 1e-12;
+
+/// Excess of the largest value over the smallest, relative to the smallest; 0 if all are 0 or differ
+/// by rounding.
 fn relative_range(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let (low, high) = (
         values.clone().fold(f64::INFINITY, f64::min),
         values.fold(0.0, f64::max),
     );
-    if high <= 0.0 { 0.0 } else { high / low - 1.0 }
+    let range = if high <= 0.0 { 0.0 } else { high / low - 1.0 };
+    if range < ROUNDING { 0.0 } else { range }
 }
 
 /// A part of the hardware whose sharing a mapping decides.

@@ -129,7 +129,8 @@ pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
     let results = &what_if.comparison.results;
     output::print(args.format, compare::COLUMNS, results, &what_if, || {
         format!(
-            "{}\n{}\n{}\n{}\n{}",
+            "{}{}\n{}\n{}\n{}\n{}",
+            compare::answer_line(&what_if.comparison),
             output::table(COLUMNS, &what_if.stands),
             output::table(compare::COLUMNS, results),
             sentences(&what_if).join("\n"),
