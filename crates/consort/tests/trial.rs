@@ -71,7 +71,7 @@ fn harmful_placement_is_reported_slower_and_switched_off() {
     let shell = format!("echo $$ > {pid}; until [ -e {done} ]; do :; done");
     // Enough readings for ten pairs of stretches.
     let metric = format!(
-        "cmd:sh -c 'taskset -cp $(cat {pid}) | sed s/.*://' | tee -a {seen} | \
+        "cmd:sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$(cat {pid})/status | tee -a {seen} | \
          awk -F, '{{ n = 0; for (i = 1; i <= NF; i++) {{ split($i, ends, \"-\"); \
          n += ends[2] == \"\" ? 1 : ends[2] - ends[1] + 1 }} print n }}'; \
          [ $(wc -l < {seen}) -lt 60 ] || touch {done}"
