@@ -220,9 +220,10 @@ fn no_exact_search(experiment: &Experiment) -> Option<String> {
         return Some("a core has one CPU, so that there is nothing to pair".to_owned());
     }
     if threads <= cores.len() {
-        let cores = cores.len();
+        let (cores, plural) = (cores.len(), if threads == 1 { "" } else { "s" });
         return Some(format!(
-            "{threads} threads on {cores} cores can have a core each, so that there is nothing to pair"
+            "{threads} thread{plural} on {cores} cores can have a core each, so that there is nothing to \
+             pair"
         ));
     }
     if threads > 2 * cores.len() {

@@ -276,6 +276,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rounding_is_no_variation() {
+        let range = |high: f64| relative_range([1.0, high].into_iter());
+        assert_eq!(range(1.0 + 4e-15), 0.0);
+        assert!((range(1.5) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
     fn rates_follow_from_counts() {
         let alone = AloneCounts {
             time_s: 2.0,

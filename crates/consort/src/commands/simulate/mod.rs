@@ -168,7 +168,8 @@ impl Observer for SimulationWatch {
 fn summary(run: &RunResult, machine: &str) -> String {
     format!(
         "\n{} under {} on {} (seed {}, one run, simulated)\n{}\
-         STP {:.3}, ANTT {:.3}, unfairness {:.3}, makespan {:.2} s, energy {:.0} J, ED {:.0} J s\n\
+         STP {:.3}, ANTT {:.3}, unfairness {:.3}, makespan {:.2} s\n\
+         energy {:.0} J, ED {:.0} J s\n\
          {} and {}; decisions took {:.1} us on average, {:.1} us at most ({} made)\n\
          {:.1} s simulated in {:.3} s of host time, {:.2e} instructions per host second\n",
         run.workload,
