@@ -3,7 +3,7 @@
 
     docs/figures/trials.py cost      a loop under `run`, with and without --trial, and alone
     docs/figures/trials.py same      20 trials of `none` against `none`, which must find no difference
-    docs/figures/trials.py harm      two processes on one CPU, which must be found slower
+    docs/figures/trials.py harm      eight processes on one CPU, which must be found slower
     docs/figures/trials.py redis     redis under `attach`, with and without --trial, and alone; then the
                                      effect of a policy on its requests
 
@@ -147,8 +147,13 @@ def try_policy(policy, options, processes, seed):
     return json.loads(output)["verdict"]
 
 
+PROCESSES = 8
+
+
 def find_harm(options):
-    verdict = try_policy("mapping:map=0.0", options, 2, options.seed)
+    """More processes than CPUs and other programs, so that these cannot make room for all of them."""
+    policy = "mapping:map=" + ".".join("0" * PROCESSES)
+    verdict = try_policy(policy, options, PROCESSES, options.seed)
     print(verdict["text"])
     sys.exit(not verdict["text"].endswith("policy switched off"))
 
@@ -188,7 +193,8 @@ class Redis:
 
     def ask(self, *words):
         command = ["redis-cli", "-p", self.port, *words]
-        return subprocess.run(command, text=True, stdout=subprocess.PIPE, check=False).stdout
+        answer = subprocess.run(command, text=True, capture_output=True, check=False)
+        return answer.stdout
 
     def benchmark(self, requests):
         """Requests per second of 20 clients that read."""
