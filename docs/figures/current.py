@@ -23,6 +23,7 @@ MACHINES = {
     "any": "any host; the figure depends on the seed only",
     "epyc-2": "KVM guest, 2 CPUs of an AMD EPYC, no hardware counters, Linux 6.18",
     "epyc-2-firecracker": "Firecracker guest, 2 CPUs of an AMD EPYC that share nothing, Linux 6.18, idle",
+    "epyc-2-busy": "the same guest as epyc-2-firecracker next to other work (load average 6 to 9)",
     "kvm-2": "KVM guest, 2 CPUs, no hardware counters",
     "xeon-2": "KVM guest, 2 CPUs of an Intel Xeon (model 207, nominal 2.1 GHz), no hardware counters",
     "xeon-16": "Firecracker guest, 16 CPUs of an Intel Xeon, each shown as a core of its own, no hardware"

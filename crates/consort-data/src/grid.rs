@@ -54,12 +54,11 @@ pub fn lay_out(heads: &[ColumnHead], rows: &[Vec<String>], width: Option<usize>)
     let mut text = drawn.collect::<Vec<_>>().join("\n");
     if !missed.is_empty() {
         let missed: Vec<&str> = missed.iter().map(|&c| heads[c].text.as_str()).collect();
-        let (named, way) = (missed.join(", "), "use --wide to show all");
-        let line = format!("hidden (terminal too narrow): {named}; {way}");
-        text += &match line.width() <= width {
-            true => line + "\n",
-            false => format!("hidden (terminal too narrow): {named};\n  {way}\n"),
-        };
+        // One line, which is broken with the rest of the text.
+        text += &format!(
+            "hidden (terminal too narrow): {}; use --wide to show all\n",
+            missed.join(", ")
+        );
     }
     text
 }
@@ -226,7 +225,7 @@ mod tests {
         let rows = [row(&["x", "1234567890", "1234567890"])];
         let text = lay_out(&heads, &rows, Some(20));
         assert!(
-            text.contains("hidden (terminal too narrow): a;\n  use --wide"),
+            text.contains("hidden (terminal too narrow): a; use --wide"),
             "{text}"
         );
         assert_eq!(text.matches("1234567890").count(), 1);

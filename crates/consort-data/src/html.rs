@@ -117,8 +117,12 @@ pub fn table(table: &ReportTable) -> String {
     let rows = table.rows().iter().map(|r| row(r, common.is_none()));
     let rows: String = rows.collect();
     let n = common.map_or_else(String::new, |n| format!(" <small>n={n}</small>"));
+    let class = match table.columns().len() > MOST_COLUMNS {
+        true => " class=\"many\"",
+        false => "",
+    };
     format!(
-        "<div class=\"wide\" tabindex=\"0\"><table>\n<caption>{}{n}</caption>\n\
+        "<div class=\"wide\" tabindex=\"0\"><table{class}>\n<caption>{}{n}</caption>\n\
          <thead><tr><th></th>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n",
         escape(table.title())
     )
@@ -132,9 +136,15 @@ fn row(row: &ReportRow, with_n: bool) -> String {
     )
 }
 
+/// Columns beyond which a table is printed in smaller letters, so that it fits the paper.
+const MOST_COLUMNS: usize = 7;
+
 fn cell(cell: &Cell, with_n: bool) -> String {
     let text = escape(&cell.text());
     match cell {
+        Cell::Text(raw) if raw.parse::<f64>().is_ok() => {
+            format!("<td class=\"number\">{text}</td>")
+        }
         Cell::Text(_) => format!("<td>{text}</td>"),
         Cell::Missing { missing } => {
             format!(
@@ -168,5 +178,12 @@ mod tests {
         let html = super::table(&table);
         assert!(html.contains("n=3</small></td>") && html.contains("n=4</small></td>"));
         assert!(!html.contains("</small></caption>"));
+    }
+
+    #[test]
+    fn numbers_in_texts_keep_their_digits() {
+        let html = |text: &str| cell(&Cell::Text(text.to_owned()), false);
+        assert_eq!(html("0.62"), "<td class=\"number\">0.62</td>");
+        assert_eq!(html("idle"), "<td>idle</td>");
     }
 }

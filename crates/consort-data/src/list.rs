@@ -65,15 +65,10 @@ impl<R> OutputColumn<R> {
         letters.trim().replace(' ', "_")
     }
 
+    /// The text, with the digits that the column chose for its numbers.
     fn cell(&self, row: &R) -> Cell {
         let text = (self.text)(row);
-        if let Ok(count) = text.parse::<u64>() {
-            return Cell::Count(count);
-        }
-        match text.parse::<f64>() {
-            Ok(number) if self.numeric && number.is_finite() => Cell::Number(number),
-            _ => Cell::Text(text),
-        }
+        text.parse::<u64>().map_or(Cell::Text(text), Cell::Count)
     }
 }
 
@@ -91,7 +86,8 @@ impl<'a, R> List<'a, R> {
         Self { columns, rows }
     }
 
-    /// The list for people in lines of at most `width` characters, of any length if `None`.
+    /// The list for people in lines of at most `width` characters, of any length if `None`. A last line
+    /// that names hidden columns may be longer.
     pub fn to_text(&self, width: Option<usize>) -> String {
         let heads = self.columns.iter().map(|column| ColumnHead {
             text: column.header.to_owned(),
@@ -207,7 +203,7 @@ mod tests {
         let table = List::new(columns, &rows).to_report_table("t", "T").unwrap();
         let keys: Vec<&str> = table.rows().iter().map(|row| row.key.as_str()).collect();
         assert_eq!(keys, ["a", "a (2)", "-"]);
-        assert_eq!(table.rows()[0].cells[0], Cell::Number(1.25));
+        assert_eq!(table.rows()[0].cells[0], Cell::Text("1.25".to_owned()));
         assert_eq!(table.columns().len(), 2);
         assert_eq!(table.rows()[2].cells[0], Cell::Text("NaN".to_owned()));
         assert_eq!(table.rows()[1].cells[1], Cell::Text("about 2".to_owned()));

@@ -8,6 +8,7 @@ use super::run::Experiment;
 use crate::ExperimentContext;
 use consort_core::policy::published_name;
 use consort_core::stats::{ConfidenceInterval, RatioInterval};
+use consort_core::trial::{EffectEstimate, Verdict};
 use serde::Serialize;
 
 /// The contender whose gain is the most that pairing can attain.
@@ -57,6 +58,8 @@ pub struct ContenderRow {
 /// All contenders.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PolicyComparison {
+    /// The best policy compared with the baseline, as a sentence; `None` if there is no other.
+    pub answer: Option<String>,
     /// Name of the machine.
     pub machine: String,
     /// The workload.
@@ -147,12 +150,14 @@ pub fn compare_runs(
         rows.push(row);
         warnings.extend(idle_warning(experiment, contender, runs)?);
     }
+    let base = contenders[baseline].name();
     let comparison = PolicyComparison {
+        answer: answer(&rows, base, runs),
         machine: experiment.chip.spec().name.clone(),
         workload: experiment.workload.text.clone(),
         until: experiment.until,
         runs,
-        baseline: contenders[baseline].name().to_owned(),
+        baseline: base.to_owned(),
         seed: context.seed(),
         results: rows,
         attainable,
@@ -163,6 +168,37 @@ pub fn compare_runs(
         comparison,
         runs: results.concat(),
     })
+}
+
+/// The sentence about the policy with the highest speedup over the baseline.
+fn answer(rows: &[ContenderRow], base: &str, runs: usize) -> Option<String> {
+    let others = || rows.iter().filter(|row| row.policy != base);
+    let best = others().max_by(|a, b| a.speedup.mean.total_cmp(&b.speedup.mean))?;
+    let speedup = best.speedup;
+    let effect = match speedup.ci95 {
+        // Runs of one seed are pairs.
+        Some(half) => {
+            let effect = EffectEstimate {
+                ratio: speedup.mean,
+                low: speedup.mean - half,
+                high: speedup.mean + half,
+                pairs: runs,
+            };
+            Verdict::from_named(Some(effect), effect.pairs, "simulated").text
+        }
+        None => format!(
+            "{:+.1} % (one run, so no interval)",
+            100.0 * (speedup.mean - 1.0)
+        ),
+    };
+    let best_of = match others().count() {
+        1 => String::new(),
+        n => format!("best of {n} policies, "),
+    };
+    Some(format!(
+        "{best_of}{} compared with {base}: {effect}",
+        best.policy
+    ))
 }
 
 /// Reason why the oracle's pairing is not the best for throughput, found by exact search; `None` if
@@ -184,9 +220,10 @@ fn no_exact_search(experiment: &Experiment) -> Option<String> {
         return Some("a core has one CPU, so that there is nothing to pair".to_owned());
     }
     if threads <= cores.len() {
-        let cores = cores.len();
+        let (cores, plural) = (cores.len(), if threads == 1 { "" } else { "s" });
         return Some(format!(
-            "{threads} threads on {cores} cores can have a core each, so that there is nothing to pair"
+            "{threads} thread{plural} on {cores} cores can have a core each, so that there is nothing to \
+             pair"
         ));
     }
     if threads > 2 * cores.len() {
@@ -404,6 +441,28 @@ mod tests {
             warning.starts_with("workover decided once: its quantum is 1 s, and"),
             "{warning}"
         );
+    }
+
+    #[test]
+    fn answer_is_about_the_best_other_policy() {
+        let rows = |means: [f64; 3], ci95: Option<f64>| -> Vec<ContenderRow> {
+            let named = ["linux", "a", "b"].into_iter().zip(means);
+            named
+                .map(|(policy, mean)| ContenderRow {
+                    policy: policy.to_owned(),
+                    speedup: MeanEstimate { mean, ci95 },
+                    ..comparison(1).results[0].clone()
+                })
+                .collect()
+        };
+        let told = |rows: &[ContenderRow], runs| answer(rows, "linux", runs);
+        let three = rows([1.0, 0.99, 1.07], Some(0.04));
+        let expected = "best of 2 policies, b compared with linux: 7.0 % faster ± 4.0 (10 pairs)";
+        assert_eq!(told(&three, 10).as_deref(), Some(expected));
+        let one = rows([1.0, 0.9, 0.9], None);
+        let expected = "a compared with linux: -10.0 % (one run, so no interval)";
+        assert_eq!(told(&one[..2], 1).as_deref(), Some(expected));
+        assert_eq!(told(&one[..1], 1), None);
     }
 
     #[test]

@@ -36,14 +36,23 @@ pub fn index(title: &str, reports: &[&StudyReport], published: Option<&Reference
     html_document(title, &body)
 }
 
-/// The page of a study, with published figures next to its own.
+/// The page of a study, with published figures next to its own. It links to the index if there is
+/// one.
 ///
 /// # Errors
 /// When a figure cannot be drawn.
-pub fn page(report: &StudyReport, published: Option<&ReferenceView>) -> Result<String, SvgError> {
+pub fn page(
+    report: &StudyReport,
+    published: Option<&ReferenceView>,
+    has_index: bool,
+) -> Result<String, SvgError> {
     let title = format!("{}: {}", report.study, report.title);
+    let way_back = match has_index {
+        true => format!("<nav><a href=\"{INDEX}\">All studies</a></nav>\n"),
+        false => String::new(),
+    };
     let body = format!(
-        "<nav><a href=\"{INDEX}\">All studies</a></nav>\n<h1>{}</h1>\n{}",
+        "{way_back}<h1>{}</h1>\n{}",
         escape(&title),
         study_body(report, published)?
     );
@@ -129,7 +138,8 @@ const TITLE: &str = "Published experiments, run again by Consort";
 /// Writes a study's tables as `W3-KEY.csv`, its figures as `W3-KEY.svg`, and its
 /// page `W3.html`, into a folder that exists. Each file is whole or not there.
 /// Returns the paths, the page last. Published figures go into the page and, as
-/// `W3-reference.csv` and figures, into files.
+/// `W3-reference.csv` and figures, into files. With `has_index` the page links to the file that
+/// [`write_index`] writes.
 ///
 /// # Errors
 /// When a figure cannot be drawn or a file cannot be written.
@@ -137,6 +147,7 @@ pub fn write(
     folder: &Path,
     report: &StudyReport,
     published: Option<&ReferenceView>,
+    has_index: bool,
 ) -> Result<Vec<PathBuf>, WriteError> {
     let output = &report.output;
     let prefix = format!("{}-", report.study);
@@ -145,7 +156,8 @@ pub fn write(
         let table = std::slice::from_ref(&view.table);
         files.extend(file_contents(&prefix, table, &view.figures)?);
     }
-    files.push((page_name(report), page(report, published)?.into_bytes()));
+    let page = page(report, published, has_index)?;
+    files.push((page_name(report), page.into_bytes()));
     write_files(folder, &files)
 }
 
@@ -188,7 +200,7 @@ mod tests {
     fn page_needs_no_other_files() {
         let report = report("T1");
         let pages = [
-            page(&report, None).unwrap(),
+            page(&report, None, true).unwrap(),
             index("Studies", &[&report], None),
         ];
         for page in pages {
@@ -209,7 +221,7 @@ mod tests {
         assert!(index.contains("<title>a &lt;b&gt; &amp; c</title>"));
         assert!(index.contains("<a href=\"T1.html\">T1: Sums &lt;of&gt;"));
         assert!(index.contains("&lt;none&gt; of ours: not measured"));
-        let page = page(&report, Some(&view)).unwrap();
+        let page = page(&report, Some(&view), true).unwrap();
         assert!(page.contains("Sums &lt;of&gt; small numbers"));
         assert!(page.contains("A &amp; B, &quot;On sums&quot;, section 1"));
         assert!(page.contains("<li>a &lt; b</li>"));
@@ -220,7 +232,7 @@ mod tests {
     #[test]
     fn page_shows_runs_seed_and_source() {
         let report = report("T1");
-        let page = page(&report, None).unwrap();
+        let page = page(&report, None, true).unwrap();
         assert!(page.contains("3 runs of each workload and policy, seed 7, quick scale"));
         assert!(page.contains("<th scope=\"col\">Sum (units)</th>"));
         assert!(page.contains("<small>n=3</small></caption>"));
@@ -230,7 +242,7 @@ mod tests {
     #[test]
     fn tables_figures_and_page_are_written() {
         let folder = tempfile::tempdir().unwrap();
-        let paths = write(folder.path(), &report("T1"), None).unwrap();
+        let paths = write(folder.path(), &report("T1"), None, true).unwrap();
         let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
         let names: Vec<String> = paths.iter().map(name).collect();
         assert_eq!(
@@ -244,7 +256,7 @@ mod tests {
     fn published_figures_come_first_on_the_page_and_in_files() {
         let folder = tempfile::tempdir().unwrap();
         let report = report("T1");
-        write(folder.path(), &report, Some(&published(&report))).unwrap();
+        write(folder.path(), &report, Some(&published(&report)), true).unwrap();
         let read = |name| std::fs::read_to_string(folder.path().join(name)).unwrap();
         let page = read("T1.html");
         let place = |text: &str| page.find(text).unwrap();
@@ -271,7 +283,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let mut report = report("T1");
             report.seconds = seconds;
-            write(folder.path(), &report, None).unwrap();
+            write(folder.path(), &report, None, true).unwrap();
             folder
         });
         for name in ["T1-sums.csv", "T1-sums.svg", "T1.html"] {
@@ -281,8 +293,17 @@ mod tests {
     }
 
     #[test]
+    fn page_without_index_links_to_none() {
+        let has_link = |has_index| {
+            let page = page(&report("T1"), None, has_index).unwrap();
+            page.contains(INDEX)
+        };
+        assert!(has_link(true) && !has_link(false));
+    }
+
+    #[test]
     fn missing_folder_is_named() {
-        let error = write(Path::new("/nonexistent"), &report("T1"), None).unwrap_err();
+        let error = write(Path::new("/nonexistent"), &report("T1"), None, true).unwrap_err();
         assert!(
             error
                 .to_string()

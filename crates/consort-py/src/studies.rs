@@ -107,7 +107,7 @@ impl Study {
     fn write(&self, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
         let reported = |error| Failure::input(format!("{}: {error}", folder.display()));
         std::fs::create_dir_all(&folder).map_err(reported)?;
-        Ok(pages::write(&folder, &self.0, None).map_err(Failure::run)?)
+        Ok(pages::write(&folder, &self.0, None, false).map_err(Failure::run)?)
     }
 
     /// The document that ``consort reproduce --format json`` prints of it.

@@ -135,6 +135,11 @@ fn the_folder_has_tables_figures_and_a_page() {
         let size = std::fs::metadata(out.join(file)).map_or(0, |found| found.len());
         assert!(size > 100, "{file}");
     }
+    let page = std::fs::read_to_string(out.join("map.html")).unwrap();
+    for link in page.split("href=\"").skip(1) {
+        let target = link.split('"').next().unwrap();
+        assert!(out.join(target).exists(), "dead link to {target}");
+    }
 }
 
 #[test]

@@ -47,6 +47,7 @@ fn unmanaged_stretches_have_every_mask_as_it_was() {
     let report = json(&child.wait_with_output().unwrap());
     assert!(seen.contains(&own_mask()) && seen.len() > 1, "{seen:?}");
     assert_eq!(report["restored"], true);
+    assert_eq!(report["command"]["wall_s"], report["duration_s"]);
     let verdict = &report["verdict"];
     assert!(
         verdict["pairs"].as_u64().is_some_and(|pairs| pairs >= 1),
@@ -55,6 +56,43 @@ fn unmanaged_stretches_have_every_mask_as_it_was() {
     assert!(verdict["measure"].is_string(), "{verdict}");
     check_picture(&std::fs::read_to_string(page).unwrap());
     check_timeline(&std::fs::read_to_string(trace).unwrap());
+}
+
+/// Progress is the number of CPUs that the shell may use, so that the effect does not depend on the
+/// load of the host: half of it on one CPU of two.
+#[test]
+fn harmful_placement_is_reported_slower_and_switched_off() {
+    if pus() < 2 {
+        return skipped("one CPU leaves nothing to place");
+    }
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (seen, pid, done) = (at("seen"), at("pid"), at("done"));
+    let shell = format!("echo $$ > {pid}; until [ -e {done} ]; do :; done");
+    // Enough readings for ten pairs of stretches.
+    let metric = format!(
+        "cmd:sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/$(cat {pid})/status | tee -a {seen} | \
+         awk -F, '{{ n = 0; for (i = 1; i <= NF; i++) {{ split($i, ends, \"-\"); \
+         n += ends[2] == \"\" ? 1 : ends[2] - ends[1] + 1 }} print n }}'; \
+         [ $(wc -l < {seen}) -lt 60 ] || touch {done}"
+    );
+    let output = run(consort()
+        .args(["run", "--no-daemon", "--format", "json"])
+        .args(["--trial", "--stretch", "600ms", "-i", "20ms"])
+        .args(["--enact", "pin", "--policy", "mapping:map=0"])
+        .args(["--metric", &metric, "--metric-is", "more"])
+        .args(["--", "sh", "-c", &shell]));
+    let report = json(&output);
+    let verdict = &report["verdict"];
+    let text = verdict["text"].as_str().unwrap();
+    assert!(
+        text.contains(" % slower ± ") && text.ends_with("policy switched off"),
+        "{verdict}"
+    );
+    assert!(verdict["high"].as_f64().unwrap() < 1.0, "{verdict}");
+    let masks = std::fs::read_to_string(seen).unwrap();
+    let last = masks.lines().last().unwrap().trim();
+    assert_eq!(last, own_mask(), "{masks}");
 }
 
 /// The page shows who ran where, with the stretches.
@@ -112,6 +150,20 @@ fn run_without_trial_says_that_nothing_was_measured() {
         verdict["text"].as_str().unwrap().contains("watching only"),
         "{verdict}"
     );
+}
+
+#[test]
+fn trial_that_was_not_made_says_why() {
+    let trial = ["run", "--no-daemon", "--trial", "--format", "json"];
+    let report = json(&run(consort().args(trial).args(["--", "true"])));
+    if report["policy"] != "none" {
+        return skipped("placement can change something on this host");
+    }
+    let verdict = &report["verdict"];
+    let text = verdict["text"].as_str().unwrap();
+    assert!(text.starts_with("no trial was made: "), "{verdict}");
+    assert!(text.contains("--policy spread"), "{verdict}");
+    assert_eq!(verdict["effect"], Value::Null);
 }
 
 /// A command that counts twice as much if Consort manages it: its parent is `consort run` then.

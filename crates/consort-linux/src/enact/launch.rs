@@ -11,10 +11,13 @@
 //! signals is emptied and SIGPIPE is as by default.
 
 use nix::errno::Errno;
-use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, rlim_t, setrlimit};
 use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::time::TimeValLike;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use serde::Serialize;
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -23,6 +26,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::OnceLock;
 use std::thread;
+use std::time::Instant;
 use thiserror::Error;
 
 /// Environment variable that marks the programs of a run.
@@ -66,6 +70,22 @@ impl LaunchError {
 #[derive(Debug)]
 pub struct LaunchedProgram {
     child: Child,
+    /// Time after its exec.
+    started: Instant,
+    /// CPU time of this process and its readers of code at that time, s.
+    own_before_s: f64,
+    times: OnceCell<CommandTimes>,
+}
+
+/// Times of a command from its exec to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CommandTimes {
+    /// Wall-clock time, s.
+    pub wall_s: f64,
+    /// CPU time of the command and of the descendants that were waited for, s.
+    pub cpu_s: f64,
+    /// CPU time that Consort used meanwhile, without its guardian, s.
+    pub own_cpu_s: f64,
 }
 
 impl LaunchedProgram {
@@ -80,7 +100,24 @@ impl LaunchedProgram {
     /// # Errors
     /// `ECHILD` once the program's end was reported.
     pub fn next_event(&self, block: bool) -> Result<Option<ChildEvent>, Errno> {
-        next_event(self.kernel_pid(), block)
+        // The kernel adds the CPU time of a child when its end is reported. No other child is waited
+        // for meanwhile, so that the difference is that of `wait4(2)`.
+        let children_before_s = children_cpu_s();
+        let event = next_event(self.kernel_pid(), block)?;
+        if event.and_then(exit_code).is_some() {
+            // Set only once, because an end is reported once.
+            let _ = self.times.set(CommandTimes {
+                wall_s: self.started.elapsed().as_secs_f64(),
+                cpu_s: children_cpu_s() - children_before_s,
+                own_cpu_s: own_cpu_s() - self.own_before_s,
+            });
+        }
+        Ok(event)
+    }
+
+    /// Times of the program; `None` until its end was reported.
+    pub fn times(&self) -> Option<CommandTimes> {
+        self.times.get().copied()
     }
 
     /// Sends the program a signal.
@@ -94,6 +131,22 @@ impl LaunchedProgram {
     fn kernel_pid(&self) -> Pid {
         Pid::from_raw(self.child.id().cast_signed())
     }
+}
+
+/// CPU time of all children that have ended and been waited for, including their children, s. The
+/// guardian does not count, because it still runs.
+pub(crate) fn children_cpu_s() -> f64 {
+    cpu_s(UsageWho::RUSAGE_CHILDREN)
+}
+
+fn own_cpu_s() -> f64 {
+    cpu_s(UsageWho::RUSAGE_SELF) + crate::reader::cpu_s()
+}
+
+fn cpu_s(who: UsageWho) -> f64 {
+    getrusage(who).map_or(0.0, |usage| {
+        (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
+    })
 }
 
 /// Highest limit that is of use: some hosts allow 10^9, and programs make tables of that length.
@@ -147,7 +200,16 @@ pub fn launch(
     let spawned = thread::scope(|scope| {
         // The command is dropped after the attempt, and with it the child's end
         // of the pair: a fork that fails ends the wait below.
-        let spawning = thread::Builder::new().spawn_scoped(scope, move || command.spawn())?;
+        let start = move || {
+            let child = command.spawn()?;
+            Ok(LaunchedProgram {
+                child,
+                started: Instant::now(),
+                own_before_s: own_cpu_s(),
+                times: OnceCell::new(),
+            })
+        };
+        let spawning = thread::Builder::new().spawn_scoped(scope, start)?;
         // The child sends its pid. The read fails if there is no child.
         let mut pid = [0; 4];
         held = (ours.read_exact(&mut pid).ok()).map(|()| u32::from_ne_bytes(pid));
@@ -160,7 +222,7 @@ pub fn launch(
         ended.unwrap_or_else(|_| Err(io::Error::other("the launching thread panicked")))
     });
     match spawned {
-        Ok(child) => Ok(LaunchedProgram { child }),
+        Ok(launched) => Ok(launched),
         Err(source) if held.is_some() => Err(LaunchError::from_exec(name, source)),
         Err(source) => Err(failed(source)),
     }

@@ -62,8 +62,10 @@ pub use enactor::{EnactConfig, EnactError, Enactor, ThreadState};
 pub use guardian::{GuardianError, GuardianHealth, guardian_main};
 pub use host::{current_mask, identify};
 pub use journal::JournalError;
+pub(crate) use launch::children_cpu_s;
 pub use launch::{
-    ChildEvent, LaunchError, LaunchedProgram, RUN_MARKER, exit_code, launch, raise_descriptor_limit,
+    ChildEvent, CommandTimes, LaunchError, LaunchedProgram, RUN_MARKER, exit_code, launch,
+    raise_descriptor_limit,
 };
 pub(crate) use record::JournalRecord;
 pub(crate) use recover::wait_for_guardians;

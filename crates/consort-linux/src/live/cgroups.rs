@@ -313,6 +313,7 @@ impl LiveMachine {
                 ));
             }
         }
+        let before = self.table.processes();
         let mut others = BTreeSet::new();
         for &pid in &wanted.pids {
             let program = self.table.program_of(pid);
@@ -341,11 +342,17 @@ impl LiveMachine {
             .filter(is_above)
             .map(|path| escape_for_display(path))
             .collect();
+        // Those of one user may be part of a program that stays managed for others.
+        let mut released: BTreeSet<u32> = { before.into_iter() }
+            .filter(|&pid| !self.table.is_managed(pid))
+            .collect();
+        released.extend(wanted.pids.iter().chain(&others));
         Ok(json!({
             "detached": wanted.pids,
             "cgroups": wanted.cgroups,
             "also": others,
             "remaining": remaining,
+            "released": released,
         }))
     }
 }

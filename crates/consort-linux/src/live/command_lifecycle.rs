@@ -4,13 +4,13 @@ use super::urgency::Urgency;
 use super::warnings::Warnings;
 use super::{CommandSource, LiveError, LiveMachine};
 use crate::enact::{
-    ChildEvent, LaunchedProgram, SignalAction, SignalEvent, SignalReader, choose_action, exit_code,
+    ChildEvent, CommandTimes, LaunchedProgram, SignalAction, SignalEvent, SignalReader,
+    choose_action, exit_code,
 };
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::Signal;
-use nix::sys::time::{TimeSpec, TimeValLike};
+use nix::sys::time::TimeSpec;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -39,6 +39,11 @@ impl CommandLifecycle {
     /// Pid of the command, if one was started.
     pub(super) fn command(&self) -> Option<u32> {
         self.child.as_ref().map(LaunchedProgram::pid)
+    }
+
+    /// Times of the command; `None` without one, or before its end.
+    pub(super) fn times(&self) -> Option<CommandTimes> {
+        self.child.as_ref()?.times()
     }
 
     /// Returns true once the command has ended, or the run was to end.
@@ -231,14 +236,4 @@ impl LiveMachine {
     pub(super) fn wake_all(&mut self) {
         self.warnings.extend(self.actuators.wake_all());
     }
-}
-
-/// CPU time of all children that have ended and been waited for, including their children, s. The
-/// guardian does not count, because it still runs.
-pub(super) fn children_cpu_s() -> f64 {
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
-        return 0.0;
-    };
-    let total = usage.user_time() + usage.system_time();
-    total.num_microseconds() as f64 / 1e6
 }

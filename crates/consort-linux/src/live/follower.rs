@@ -5,7 +5,6 @@
 //! taken for an original.
 
 use super::LiveSettings;
-use super::command_lifecycle::children_cpu_s;
 use super::group_machine::{GroupMachine, GroupTarget, MembershipSummary, leader_terms};
 use super::launch::{RESTORE_LIMIT, RunResources, program_name};
 use super::warnings::Warnings;
@@ -13,8 +12,8 @@ use super::{
     AdherenceSummary, Host, LiveError, LiveMachine, LiveRunOutcome, RecordedMeasures, SampleCounts,
 };
 use crate::enact::{
-    ChildEvent, Enactor, LaunchedProgram, SignalAction, SignalReader, choose_action, exit_code,
-    identify, launch, recover_stale, wait_for_guardians,
+    ChildEvent, Enactor, LaunchedProgram, SignalAction, SignalReader, children_cpu_s,
+    choose_action, exit_code, identify, launch, recover_stale, wait_for_guardians,
 };
 use crate::group::{
     GroupError, GroupMember, GroupPlace, GroupTerms, JoiningCommand, LeaderCandidate, LeaderNews,
@@ -381,9 +380,12 @@ impl Follower {
     }
 
     fn into_outcome(self, exit_code: u8) -> LiveRunOutcome {
+        let command = self.child.times();
+        let followed_s = self.start.elapsed().as_secs_f64();
         LiveRunOutcome {
             exit_code,
-            duration_s: self.start.elapsed().as_secs_f64(),
+            duration_s: command.map_or(followed_s, |times| times.wall_s),
+            command,
             tier: Tier::Proc,
             managed_cpu_s: children_cpu_s(),
             sampling_s: 0.0,

@@ -44,7 +44,7 @@ pub use launch::program_name;
 pub use observers::{RecordedMeasures, RecordedMeasuresError};
 
 use crate::discovery::{ProcError, UnmanageableReason};
-use crate::enact::{EnactConfig, EnactError, LaunchError};
+use crate::enact::{CommandTimes, EnactConfig, EnactError, LaunchError, children_cpu_s};
 use crate::enforce::{EnactChoice, EnactorKind, WindowCounts};
 use crate::group::{GroupError, Leader};
 use crate::pause::PauseKind;
@@ -145,8 +145,10 @@ pub struct SampleCounts {
 pub struct LiveRunOutcome {
     /// The command's exit code; 128 + n when signal n ended it.
     pub exit_code: u8,
-    /// Wall-clock time from launch to end, s.
+    /// Wall-clock time, s: of the command, or of managing without one.
     pub duration_s: f64,
+    /// Times of the command; `None` without one.
+    pub command: Option<CommandTimes>,
     /// Richest tier that was used.
     pub tier: Tier,
     /// CPU time of the command and its descendants, s; without sampling, only of the processes that
@@ -269,7 +271,8 @@ impl LiveMachine {
 
     /// Puts every mask back, resumes paused programs and reports on the run.
     pub fn finish(mut self) -> LiveRunOutcome {
-        let duration_s = self.clock.start.elapsed().as_secs_f64();
+        let command = self.lifecycle.times();
+        let managed_s = self.clock.start.elapsed().as_secs_f64();
         // Restoration waits for other threads, which real-time priority would hold up.
         self.lifecycle.urgency.give_up();
         let processes = self.table.processes();
@@ -281,7 +284,8 @@ impl LiveMachine {
         let sampling = self.observers.sampling.as_ref();
         LiveRunOutcome {
             exit_code: self.lifecycle.exit_code(),
-            duration_s,
+            duration_s: command.map_or(managed_s, |times| times.wall_s),
+            command,
             tier,
             managed_cpu_s,
             sampling_s: sampling.map_or(0.0, SamplingTier::cost_s),
@@ -313,7 +317,7 @@ impl LiveMachine {
     }
 
     fn managed_cpu_s(&self) -> f64 {
-        let children_s = command_lifecycle::children_cpu_s();
+        let children_s = children_cpu_s();
         let own_s = match self.lifecycle.command() {
             Some(_) => children_s,
             None => 0.0,

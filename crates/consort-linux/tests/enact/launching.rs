@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 pub fn trials() -> Vec<Trial> {
     vec![
@@ -19,6 +20,7 @@ pub fn trials() -> Vec<Trial> {
             "launching::the_parent_comes_before_the_first_instruction",
             held,
         ),
+        Trial::test("launching::times_are_those_of_the_command", timed),
         Trial::test("launching::a_missing_command_is_named", missing),
         Trial::test(
             "launching::if_the_parent_dies_nothing_is_executed",
@@ -54,6 +56,25 @@ fn held() -> Result<(), Failed> {
     assert_eq!(seen, Some((child.pid(), true, false)));
     assert_eq!(child.next_event(true)?, Some(ChildEvent::Exited(0)));
     assert_eq!(std::fs::read_to_string(&sign)?.trim(), "run-7");
+    Ok(())
+}
+
+/// The times lie between moments that are surely before and after those of the command.
+fn timed() -> Result<(), Failed> {
+    let (mut released, begun) = (None, Instant::now());
+    let mut command = Command::new("sh");
+    command.args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]);
+    let child = launch(command, "run-8", |_| {
+        // Preparations of Consort, which are not the command's.
+        std::thread::sleep(Duration::from_millis(200));
+        released = Some(Instant::now());
+    })?;
+    assert_eq!(child.times(), None);
+    child.next_event(true)?;
+    let most = released.unwrap().elapsed().as_secs_f64();
+    let times = child.times().unwrap();
+    assert!(times.wall_s <= most && most < begun.elapsed().as_secs_f64());
+    assert!(times.cpu_s > 0.0 && times.own_cpu_s >= 0.0, "{times:?}");
     Ok(())
 }
 

@@ -111,9 +111,10 @@ pub(crate) fn execute(args: &CompareArgs) -> Result<ExitCode> {
     output::print(args.setup.format, columns, results, &comparison, || {
         let machine = descriptions::label(&args.setup.machine, &comparison.machine);
         format!(
-            "{}\n{} on {machine}: mean of {} each, ± half a 95 % interval (Student's t); {method}, run by \
+            "{}{}\n{} on {machine}: mean of {} each, ± half a 95 % interval (Student's t); {method}, run by \
              run (geometric). {}Simulated; machine and program figures have their sources in \
              `consort list machines` and `consort list programs`.\n{}",
+            answer_line(&comparison),
             output::table(columns, results),
             comparison.workload,
             count(comparison.runs, "run"),
@@ -199,6 +200,12 @@ const ONCE_COLUMNS: &[OutputColumn<ContenderRow>] = &[
     number("ED (J s)", |r| format_estimate(r.ed, 0)),
     number("moves", |r| format_estimate(r.moves, 1)),
 ];
+
+/// The answer, with an empty line below it.
+pub(super) fn answer_line(comparison: &PolicyComparison) -> String {
+    let answer = comparison.answer.as_ref();
+    answer.map_or_else(String::new, |answer| format!("{answer}\n\n"))
+}
 
 /// Meaning of "% of attainable", or the reason why there are no figures.
 pub(super) fn attainable_sentence(comparison: &PolicyComparison) -> String {

@@ -11,6 +11,7 @@ use clap::Args;
 use consort_core::escape_invisible;
 use consort_core::policy::published_name;
 use consort_core::trial::EffectEstimate;
+use consort_data::Cell;
 use consort_linux::control::{
     AttachTargets, DaemonConnection, DaemonConnectionError, DaemonRequest, connect_daemon,
 };
@@ -227,7 +228,7 @@ const COLUMNS: &[OutputColumn<ThreadLine>] = &[
     output::number("program", |t| t.program.to_string()),
     output::number("CPU %", |t| format!("{:.0}", 100.0 * t.cpu_share)),
     output::text("class", |t| t.class.clone()),
-    output::number("PU", |t| {
+    output::number("ran on", |t| {
         t.last_pu.map_or(String::new(), |pu| pu.to_string())
     }),
     output::text("placed on", |t| t.cpus.clone()),
@@ -280,7 +281,11 @@ pub(crate) fn explanation(why: &ThreadExplanation) -> String {
     text.push_str(&comparison(why));
     for fact in &why.facts {
         let name = escape_invisible(&fact.name);
-        let _ = writeln!(text, "  {name} = {:.4} {}", fact.value, fact.unit);
+        let unit = match fact.unit.as_ref() {
+            "" => String::new(),
+            unit => format!(" {unit}"),
+        };
+        let _ = writeln!(text, "  {name} = {}{unit}", Cell::Number(fact.value).text());
     }
     for note in &why.notes {
         let _ = writeln!(text, "plan: {}", escape_invisible(note));

@@ -14,10 +14,12 @@ use consort_core::trial::{EffectEstimate, MetricKind, PairedEffect, RoundOrders,
 use consort_core::{AUTO, choose_policy};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Output, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 #[derive(Clone, Debug, Args)]
@@ -80,9 +82,9 @@ struct TrialReport {
 struct TrialArm {
     policy: String,
     runs: usize,
-    /// Wall-clock time of a run, s.
+    /// Wall-clock time of the command from its exec to its end, s.
     wall_s: Option<ConfidenceInterval>,
-    /// CPU time of a run with its descendants and, if managed, Consort, s.
+    /// CPU time of the command with its descendants and, if managed, of Consort meanwhile, s.
     cpu_s: Option<ConfidenceInterval>,
     /// The user's number; `None` without `--metric`.
     metric: Option<ConfidenceInterval>,
@@ -354,8 +356,8 @@ impl TrialReport {
             .as_ref()
             .map_or_else(String::new, |note| format!("note: {note}\n"));
         format!(
-            "{}\n\n{table}\n{note}{} rounds of {}; ± is the 95 % interval. Managed times include \
-             Consort's own.\n",
+            "{}\n\n{table}\n{note}{} rounds of {}; ± is the 95 % interval. CPU times include Consort's \
+             while the command ran; its start and end do not count.\n",
             self.verdict.text, self.rounds, self.command
         )
     }
@@ -363,14 +365,10 @@ impl TrialReport {
 
 /// Runs the command once, under a policy or without management.
 fn run_once(args: &RunTrialArgs, policy: &str) -> Result<MeasuredRun> {
-    let mut command = command(args, policy)?;
-    let (begun, cpu_before) = (Instant::now(), children_cpu_s()?);
-    let ended = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("cannot start {}", args.command[0].to_string_lossy()))?;
-    let wall_s = begun.elapsed().as_secs_f64();
-    let cpu_s = children_cpu_s()? - cpu_before;
+    let (ended, times) = match policy {
+        NONE => run_alone(&args.command)?,
+        policy => run_managed(args, policy)?,
+    };
     let printed = String::from_utf8_lossy(&ended.stdout);
     if args.show_output {
         output::print_text_to_stderr(&printed)?;
@@ -388,38 +386,106 @@ fn run_once(args: &RunTrialArgs, policy: &str) -> Result<MeasuredRun> {
             ended.status
         ));
     }
+    let times = times.context("the managed run has written no report")?;
     let metric = args.metric.metric.as_ref();
     let metric = metric.map(|source| source.read(Some(&printed)));
     Ok(MeasuredRun {
-        wall_s,
-        cpu_s,
+        wall_s: times.wall_s,
+        // Managing takes CPU time from the command, so that it counts. Starting Consort does not.
+        cpu_s: times.cpu_s + times.own_cpu_s,
         metric: metric
             .transpose()
             .map_err(|why| bad_input(format!("--metric: {why}")))?,
     })
 }
 
-fn command(args: &RunTrialArgs, policy: &str) -> Result<Command> {
-    if policy == NONE {
-        let mut command = Command::new(&args.command[0]);
-        command.args(&args.command[1..]);
-        return Ok(command);
-    }
+/// Times of the command in a run, as the report of `consort run` has them.
+#[derive(Debug, Default, Deserialize)]
+struct RunTimes {
+    wall_s: f64,
+    cpu_s: f64,
+    own_cpu_s: f64,
+}
+
+/// The part of the report of `consort run` that a trial reads.
+#[derive(Debug, Deserialize)]
+struct ManagedRunReport {
+    command: RunTimes,
+}
+
+/// Runs the command to its end under a policy. The times are `None` if there is no report of them.
+fn run_managed(args: &RunTrialArgs, policy: &str) -> Result<(Output, Option<RunTimes>)> {
     let own = std::env::current_exe().context("cannot find this program's own file")?;
+    let folder = tempfile::tempdir().context("cannot make a folder for reports")?;
+    let report = folder.path().join("report.json");
     let mut command = Command::new(own);
     command.args(["run", "--quiet", "--no-daemon", "--policy", policy]);
+    command.arg("--report").arg(&report);
     if let Some(interval) = args.interval {
         command
             .arg("--interval")
             .arg(format!("{}us", interval.as_micros()));
     }
     command.arg("--").args(&args.command);
-    Ok(command)
+    let ended = command
+        .stdin(Stdio::null())
+        .output()
+        .context("cannot start consort run")?;
+    Ok((ended, read_times(&report)))
+}
+
+fn read_times(report: &Path) -> Option<RunTimes> {
+    let report = std::fs::read(report).ok()?;
+    let report: ManagedRunReport = serde_json::from_slice(&report).ok()?;
+    Some(report.command)
+}
+
+/// Runs the command to its end without management.
+fn run_alone(words: &[OsString]) -> Result<(Output, Option<RunTimes>)> {
+    let cannot = |what: &str| format!("cannot {what} {}", words[0].to_string_lossy());
+    let mut child = Command::new(&words[0])
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| cannot("start"))?;
+    // The exec is over, as at the time from which a managed run counts.
+    let (begun, cpu_before_s) = (Instant::now(), children_cpu_s());
+    // By threads of their own, because the command may end before another process closes them.
+    let stdout = child.stdout.take().map(read_in_background);
+    let stderr = child.stderr.take().map(read_in_background);
+    let status = child.wait().with_context(|| cannot("wait for"))?;
+    let times = RunTimes {
+        wall_s: begun.elapsed().as_secs_f64(),
+        cpu_s: children_cpu_s() - cpu_before_s,
+        own_cpu_s: 0.0,
+    };
+    let read = |reader: Option<thread::JoinHandle<Vec<u8>>>| {
+        reader
+            .and_then(|reader| reader.join().ok())
+            .unwrap_or_default()
+    };
+    let ended = Output {
+        status,
+        stdout: read(stdout),
+        stderr: read(stderr),
+    };
+    Ok((ended, Some(times)))
+}
+
+fn read_in_background(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read before an error is kept.
+        let _ = pipe.read_to_end(&mut bytes);
+        bytes
+    })
 }
 
 /// CPU time of all children that have ended, s.
-fn children_cpu_s() -> Result<f64> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).context("cannot read the CPU time of runs")?;
-    let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
-    Ok(micros as f64 / 1e6)
+fn children_cpu_s() -> f64 {
+    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0.0, |usage| {
+        (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
+    })
 }

@@ -154,7 +154,10 @@ pub(crate) fn grid(heads: &[ColumnHead], rows: impl Iterator<Item = Vec<String>>
 
 /// A share in percent with so many digits behind the point, without the sign.
 pub(crate) fn percent(share: f64, digits: usize) -> String {
-    format!("{:.digits$}", 100.0 * share)
+    let text = format!("{:.digits$}", 100.0 * share);
+    let is_zero = text.bytes().all(|b| matches!(b, b'-' | b'0' | b'.'));
+    text.trim_start_matches(if is_zero { "-" } else { "" })
+        .to_owned()
 }
 
 /// A value as `show` writes it; `-` if there is none.
@@ -184,5 +187,11 @@ mod tests {
     fn one_is_singular_and_none_is_plural() {
         let counts = [0, 1, 2].map(|n| count(n, "plan"));
         assert_eq!(counts, ["0 plans", "1 plan", "2 plans"]);
+    }
+
+    #[test]
+    fn zero_percent_has_no_sign() {
+        let texts = [-1e-9, -0.004, 0.25].map(|share| percent(share, 1));
+        assert_eq!(texts, ["0.0", "-0.4", "25.0"]);
     }
 }

@@ -22,6 +22,7 @@ use consort_core::{
 };
 use consort_data::Table;
 use consort_data::long::{LongRows, RowOwner};
+use consort_linux::enact::CommandTimes;
 use consort_linux::enforce::{EnactorKind, WindowCounts};
 use consort_linux::group::GroupName;
 use consort_linux::live::{CookieCounts, MembershipSummary};
@@ -44,8 +45,10 @@ pub(crate) struct RunReport {
     pub(crate) policy_reason: String,
     /// True if plans were made but not carried out.
     pub(crate) dry_run: bool,
-    /// Wall-clock time of the command, s.
+    /// Wall-clock time of the command, or of managing what was attached, s.
     pub(crate) duration_s: f64,
+    /// Times of the command from its exec to its end; `None` if nothing was started.
+    pub(crate) command: Option<CommandTimes>,
     /// Quanta between decisions.
     pub(crate) quantum: QuantumLength,
     /// Large and small cores; `None` if all are alike.

@@ -115,7 +115,7 @@ fn write_head(out: &mut String, report: &RunReport) {
     };
     // Where no gain is to be expected, the verdict is the reason.
     let reason = match &report.policy_reason {
-        reason if *reason == report.verdict.text => String::new(),
+        reason if report.verdict.text.contains(reason) => String::new(),
         reason => format!(" ({})", escape_invisible(reason)),
     };
     let _ = writeln!(

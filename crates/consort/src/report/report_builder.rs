@@ -212,6 +212,7 @@ impl ReportBuilder {
             verdict: end.verdict,
             dry_run: end.dry_run,
             duration_s: outcome.duration_s,
+            command: outcome.command,
             quantum: QuantumLength {
                 asked_ms: 1e3 * end.interval.as_secs_f64(),
                 mean_ms: outcome.quantum_ms,
@@ -318,6 +319,7 @@ mod tests {
             outcome: LiveRunOutcome {
                 exit_code: 0,
                 duration_s: 2.0,
+                command: None,
                 tier: Tier::Sampling,
                 managed_cpu_s: 1.5,
                 sampling_s: 0.005,

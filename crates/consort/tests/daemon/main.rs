@@ -225,6 +225,17 @@ fn what_is_attached_is_placed_told_and_put_back_when_detached_and_at_the_end() {
     let chosen = compared.iter().filter(|place| place["is_chosen"] == true);
     assert_eq!(chosen.count(), usize::from(!compared.is_empty()), "{why:#}");
     assert!(daemon.ask(&["detach", &a.id()]).status.success());
+    // At once, without waiting for the next quantum.
+    let status = daemon.status();
+    for key in ["programs", "threads"] {
+        let pids = status[key]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| &row["pid"]);
+        assert_eq!(pids.collect::<Vec<_>>(), [b.pid()], "{status:#}");
+    }
+    assert_eq!(daemon.ask(&["explain", &a.id()]).status.code(), Some(2));
     wait_for_mask(a.pid(), |mask| mask == own);
     let again = daemon.ask(&["detach", &a.id()]);
     assert_eq!(again.status.code(), Some(2));

@@ -72,13 +72,18 @@ impl MappingTable {
     }
 }
 
-/// Excess of the largest value over the smallest, relative to the smallest; 0 if all are 0.
+/// Relative range below which values differ by the rounding of sums alone.
+const ROUNDING: f64 = 1e-12;
+
+/// Excess of the largest value over the smallest, relative to the smallest; 0 if all are 0 or differ
+/// by rounding.
 fn relative_range(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let (low, high) = (
         values.clone().fold(f64::INFINITY, f64::min),
         values.fold(0.0, f64::max),
     );
-    if high <= 0.0 { 0.0 } else { high / low - 1.0 }
+    let range = if high <= 0.0 { 0.0 } else { high / low - 1.0 };
+    if range < ROUNDING { 0.0 } else { range }
 }
 
 /// A part of the hardware whose sharing a mapping decides.
@@ -269,6 +274,13 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rounding_is_no_variation() {
+        let range = |high: f64| relative_range([1.0, high].into_iter());
+        assert_eq!(range(1.0 + 4e-15), 0.0);
+        assert!((range(1.5) - 0.5).abs() < 1e-12);
+    }
 
     #[test]
     fn rates_follow_from_counts() {

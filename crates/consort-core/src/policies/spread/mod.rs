@@ -170,7 +170,7 @@ fn leave_to_os(view: View<'_>, thread: &ThreadObservation, why: &str, decision: 
 
 fn facts(view: View<'_>, thread: &ThreadObservation) -> Vec<Fact> {
     vec![Fact {
-        name: "share of a PU".into(),
+        name: "share of a CPU".into(),
         value: view.observation.cpu_share(thread),
         unit: "".into(),
     }]

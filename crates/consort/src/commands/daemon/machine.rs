@@ -18,7 +18,7 @@ use consort_linux::live::{
 };
 use serde_json::Value;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::Instant;
@@ -105,6 +105,13 @@ fn change_line(answer: &Value) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
+/// Processes that a client has detached, with all others that are released with them.
+fn released(answer: &Value) -> BTreeSet<u32> {
+    let pids = answer.get("released").cloned();
+    let pids = pids.and_then(|pids| serde_json::from_value(pids).ok());
+    pids.unwrap_or_default()
+}
+
 impl CommandSource for DaemonSockets {
     fn fds(&self) -> Vec<BorrowedFd<'_>> {
         let mut fds = self.leader.fds();
@@ -176,8 +183,11 @@ impl CommandSource for DaemonSockets {
     fn answer(&mut self, answer: CommandAnswer) {
         match answer {
             CommandAnswer::Client { connection, result } => {
-                if let Some(line) = result.as_ref().ok().and_then(change_line) {
-                    say(&line);
+                if let Ok(answered) = &result {
+                    if let Some(line) = change_line(answered) {
+                        say(&line);
+                    }
+                    self.snapshot.remove_processes(&released(answered));
                 }
                 self.server.answer(connection, result);
             }

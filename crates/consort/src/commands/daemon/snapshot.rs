@@ -268,6 +268,27 @@ impl DaemonSnapshot {
         self.turn = Some(turn);
     }
 
+    /// Removes processes that are no longer managed, and the programs of which nothing is left, so that
+    /// clients need not wait for the next turn.
+    pub(super) fn remove_processes(&mut self, pids: &BTreeSet<u32>) {
+        let Some(turn) = &mut self.turn else {
+            return;
+        };
+        let seen = &mut turn.observation;
+        let threads = std::mem::take(&mut seen.threads);
+        let (removed, kept): (Vec<_>, Vec<_>) =
+            { threads.into_iter() }.partition(|thread| pids.contains(&thread.id.pid));
+        let programs_of = |threads: &[ThreadObservation]| -> BTreeSet<u32> {
+            { threads.iter() }
+                .map(|thread| seen.program_of(thread.id).0)
+                .collect()
+        };
+        let (left, emptied) = (programs_of(&kept), programs_of(&removed));
+        self.programs
+            .retain(|(pid, _)| left.contains(pid) || !emptied.contains(pid) && !pids.contains(pid));
+        seen.threads = kept;
+    }
+
     /// Plans undone up to the last turn.
     pub(super) fn undone_plans(&self) -> u64 {
         self.undone

@@ -102,9 +102,15 @@ impl TrialArgs {
             source: self.metric.metric.clone(),
             unmeasured: without_trial(chosen, is_dry_run, "--trial measures it"),
         };
-        // Where `auto` places nothing, both arms would be the same.
-        let is_idle = is_auto(&chosen.requested) && chosen.policy == NONE;
-        if !self.trial || is_idle {
+        if !self.trial {
+            return Ok(meter);
+        }
+        if is_auto(&chosen.requested) && chosen.policy == NONE {
+            // Both arms would be the same.
+            meter.unmeasured = format!(
+                "no trial was made: {}; name a policy to try one here, for example --policy spread",
+                chosen.why
+            );
             return Ok(meter);
         }
         let by_metric = self

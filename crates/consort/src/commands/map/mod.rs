@@ -125,7 +125,7 @@ pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
     if let Some(folder) = own_output(&args.out) {
         let made = std::fs::create_dir_all(folder);
         made.with_context(|| format!("cannot make {}", folder.display()))?;
-        consort_lab::pages::write(folder, &report, None)?;
+        consort_lab::pages::write(folder, &report, None, false)?;
     }
     match args.format {
         OutputFormat::Table => {
@@ -151,7 +151,7 @@ pub(crate) fn execute(args: &MapArgs) -> Result<ExitCode> {
 fn duration_notice(seconds: f64) -> String {
     let time = Duration::from_secs(seconds.ceil().max(1.0) as u64);
     let time = humantime::format_duration(time);
-    format!("map: the mappings will take about {time}, or longer if programs slow each other down")
+    format!("map: the mappings will take about {time}, longer if programs slow down")
 }
 
 impl MapArgs {

@@ -127,7 +127,8 @@ impl StudyBatch {
             let resumed = matches!(outcome, StudyOutcome::Loaded(_));
             let report = outcome.into_report();
             let compared = reference::compare(&self.reference, &[(&report, study.published())]);
-            pages::write(self.store.folder(), &report, compared.view()?.as_ref())?;
+            let view = compared.view()?;
+            pages::write(self.store.folder(), &report, view.as_ref(), true)?;
             self.write_index()?;
             // What the built-in figures lack is in the tables.
             for gap in { compared.unmatched.iter() }.filter(|_| self.is_own_reference) {

@@ -7,7 +7,7 @@ use super::compare::{experiment, refusal, warning_lines};
 use crate::commands::compare::{LongTableFile, SetupArgs};
 use crate::failure::bad_input;
 use crate::options::count_parser;
-use crate::output::{self, OutputColumn, number, text};
+use crate::output::{self, OutputColumn, count, number, text};
 use crate::progress::{self, ProgressMeter};
 use crate::timelines::SimulationTimeline;
 use crate::{descriptions, values};
@@ -168,8 +168,9 @@ impl Observer for SimulationWatch {
 fn summary(run: &RunResult, machine: &str) -> String {
     format!(
         "\n{} under {} on {} (seed {}, one run, simulated)\n{}\
-         STP {:.3}, ANTT {:.3}, unfairness {:.3}, makespan {:.2} s, energy {:.0} J, ED {:.0} J s\n\
-         {} masks changed, {} migrations; decisions {:.1} us mean, {:.1} us at most ({} made)\n\
+         STP {:.3}, ANTT {:.3}, unfairness {:.3}, makespan {:.2} s\n\
+         energy {:.0} J, ED {:.0} J s\n\
+         {} and {}; decisions took {:.1} us on average, {:.1} us at most ({} made)\n\
          {:.1} s simulated in {:.3} s of host time, {:.2e} instructions per host second\n",
         run.workload,
         run.policy,
@@ -188,8 +189,8 @@ fn summary(run: &RunResult, machine: &str) -> String {
         run.makespan_s,
         run.energy_j,
         run.ed,
-        run.moves,
-        run.migrations,
+        count(run.moves as usize, "changed mask"),
+        count(run.migrations as usize, "migration"),
         run.decision_us.mean,
         run.decision_us.max,
         run.decision_us.n,

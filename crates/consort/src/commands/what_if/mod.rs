@@ -129,7 +129,8 @@ pub(crate) fn execute(args: &WhatIfArgs) -> Result<ExitCode> {
     let results = &what_if.comparison.results;
     output::print(args.format, compare::COLUMNS, results, &what_if, || {
         format!(
-            "{}\n{}\n{}\n{}\n{}",
+            "{}\n\n{}\n{}\n{}\n{}\n{}",
+            answer(&what_if),
             output::table(COLUMNS, &what_if.stands),
             output::table(compare::COLUMNS, results),
             sentences(&what_if).join("\n"),
@@ -218,6 +219,13 @@ const COLUMNS: &[OutputColumn<StandIn>] = &[
     text("basis", |s| s.basis.clone()),
 ];
 
+/// The answer: how much the best policy gains, unless there is nothing to decide.
+fn answer(what_if: &WhatIf) -> String {
+    let answer = what_if.nothing_to_decide.as_ref();
+    let answer = answer.or(what_if.comparison.answer.as_ref());
+    answer.cloned().unwrap_or_default()
+}
+
 /// Returns sentences on how the numbers were obtained, and how much of them is guessed.
 fn sentences(what_if: &WhatIf) -> Vec<String> {
     let PolicyComparison {
@@ -234,14 +242,12 @@ fn sentences(what_if: &WhatIf) -> Vec<String> {
     );
     let guessed = format!(
         "{:.0} % of the recorded CPU time is simulated by guessed programs (estimated; each is the \
-         described program with the nearest mix): `consort profile` measures them, and --profile \
+         described program with the nearest mix): `consort profile` measures them, and --program \
          NAME=FILE takes the result.",
         100.0 * what_if.guessed_share
     );
-    let mut sentences: Vec<String> = what_if.nothing_to_decide.iter().cloned().collect();
-    sentences.extend(dropped_sentence(&what_if.dropped, what_if.dropped_share));
-    sentences.extend([guessed, method]);
-    sentences
+    let dropped = dropped_sentence(&what_if.dropped, what_if.dropped_share);
+    dropped.into_iter().chain([guessed, method]).collect()
 }
 
 /// The sentence about groups of threads that are left out, with their share of the recorded CPU
@@ -297,12 +303,8 @@ fn html(what_if: &WhatIf) -> Result<String> {
     let stands = stands.to_report_table("stands", "Programs in place of the recorded threads")?;
     let tables = [results(what_if)?, stands];
     let figures = [throughput(what_if)?];
-    Ok(figures_page(
-        &title,
-        &sentences(what_if),
-        &tables,
-        &figures,
-    )?)
+    let facts = [vec![answer(what_if)], sentences(what_if)].concat();
+    Ok(figures_page(&title, &facts, &tables, &figures)?)
 }
 
 fn results(what_if: &WhatIf) -> Result<ReportTable> {
