@@ -85,7 +85,7 @@ fn what_is_written_is_read_again_and_never_replaced_unasked() {
     let file = folder.path().join("cores.toml");
     let name = file.to_str().unwrap();
     if pus() < 2 {
-        return skipped("there is one PU, so nothing to probe");
+        return skipped("there is one CPU, so nothing to probe");
     }
     let probe = || {
         run(consort()
@@ -131,10 +131,10 @@ fn bad_input_is_one_line() {
 fn a_topology_that_does_not_fit_stops_everything() {
     let folder = folder();
     let cases = [
-        ("cores = [\"0,65000\"]", "cores[0] = \"0,65000\": PU 65000"),
+        ("cores = [\"0,65000\"]", "cores[0] = \"0,65000\": CPU 65000"),
         (
             "cores = [\"0\", \"0\"]",
-            "cores[1] = \"0\": PU 0 is in another",
+            "cores[1] = \"0\": CPU 0 is in another",
         ),
         ("core = []", "line 1: unknown field `core`"),
     ];
@@ -151,7 +151,7 @@ fn a_topology_that_does_not_fit_stops_everything() {
 /// Two PUs that a file makes one core.
 fn one_core(folder: &Path) -> Option<String> {
     if pus() < 2 {
-        skipped("one PU has nothing to share");
+        skipped("one CPU has nothing to share");
         return None;
     }
     let file = folder.join("cores.toml");
@@ -181,7 +181,7 @@ fn a_run_sees_the_cores_of_the_file() {
         ["--config", config.to_str().unwrap()],
     ] {
         let reason = run_with(&more)["policy_reason"].to_string();
-        assert!(reason.contains("2 PUs share a core"), "{reason}");
+        assert!(reason.contains("2 CPUs share a core"), "{reason}");
     }
 }
 
@@ -222,7 +222,7 @@ fn a_model_that_does_not_fit_is_told_and_one_for_no_policy_is_refused() {
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
     if pus() < 2 {
-        skipped("one PU has no pair to measure");
+        skipped("one CPU has no pair to measure");
         return;
     }
     // Two PUs are measured in a moment; on a busy host that can be over before we look.

@@ -167,10 +167,10 @@ fn bad_input_is_one_line_and_writes_nothing() {
         &["-m", "power8", "-p", "hmmer,mcf,povray"],
         &["3 training programs are too few", "at least 5 are needed"],
     );
-    check(&["-m", "power8:smt=1"], &["one PU each", "no co-runners"]);
+    check(&["-m", "power8:smt=1"], &["one CPU each", "no co-runners"]);
     check(
         &["-m", "power8:smt=2", "--ways", "4"],
-        &["2 PUs", "use 2 to 2"],
+        &["2 CPUs", "use 2 to 2"],
     );
     check(
         &["-m", "power8", "--seconds", "200ms"],
@@ -188,7 +188,7 @@ fn missing_for_live_training() -> Option<&'static str> {
     let host = json(&run(consort().args(["machine", "--format", "json"])));
     let pus = host["pus"].as_u64().unwrap();
     if pus < 2 || host["allowed_pus"] != format!("0-{}", pus - 1) {
-        return Some("this needs PUs 0 and 1");
+        return Some("this needs CPUs 0 and 1");
     }
     let offers = |tier: &Value| {
         let signals = tier["signals"].as_array().unwrap();

@@ -227,7 +227,7 @@ const COLUMNS: &[OutputColumn<ThreadLine>] = &[
     output::number("program", |t| t.program.to_string()),
     output::number("CPU %", |t| format!("{:.0}", 100.0 * t.cpu_share)),
     output::text("class", |t| t.class.clone()),
-    output::number("PU", |t| {
+    output::number("last CPU", |t| {
         t.last_pu.map_or(String::new(), |pu| pu.to_string())
     }),
     output::text("placed on", |t| t.cpus.clone()),

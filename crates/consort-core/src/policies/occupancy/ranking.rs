@@ -46,7 +46,7 @@ impl RankedThread<'_> {
         };
         vec![
             fact("fp usage", self.fp_usage),
-            fact("share of a PU", self.cpu_share),
+            fact("share of a CPU", self.cpu_share),
         ]
     }
 }

@@ -198,7 +198,7 @@ impl RunningDaemon {
         let machine = self.control_loop.machine_mut();
         for (id, why) in machine.live().unmanaged_threads() {
             let reason = turn.plan.report.threads.entry(id).or_default();
-            reason.chosen = format!("left alone: {why}");
+            reason.chosen = format!("not managed: {why}");
         }
         for id in &turn.enacted.moved {
             let placement = turn.plan.placements.get(id);
