@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct DaemonArgs {
     #[command(flatten)]
     pub(crate) manage: ManageArgs,
-    /// Socket to listen on, not /run/consort/control.sock or $XDG_RUNTIME_DIR/consort/control.sock
+    /// Socket to listen on, instead of /run/consort/control.sock or $XDG_RUNTIME_DIR/consort/control.sock
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
 }
