@@ -6,7 +6,8 @@
 mod common;
 
 use common::{
-    children_of, consort, folder, json, masks_of, own_mask, pus, run, skipped, stderr, wait_for,
+    check_refused, children_of, consort, folder, json, masks_of, own_mask, pus, run, skipped,
+    stderr, wait_for,
 };
 use consort_core::sharing::SharingMap;
 use nix::sys::signal::{Signal, kill};
@@ -15,17 +16,6 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
 const SHORT: [&str; 4] = ["machine", "probe", "--duration", "500ms"];
-
-fn check_refused(args: &[&str], parts: &[&str]) {
-    let output = run(consort().args(args));
-    let line = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
-    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
-    assert!(output.stdout.is_empty(), "{args:?}");
-    for part in parts {
-        assert!(line.contains(part), "'{part}' is missing in: {line}");
-    }
-}
 
 /// The lowest PUs that may be used, two at most.
 fn few() -> String {

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{consort, folder, json, run, stderr};
+use common::{check_refused, consort, folder, json, run, stderr};
 use serde_json::Value;
 use std::path::Path;
 
@@ -22,17 +22,6 @@ fn trained(more: &[&str]) -> Vec<u8> {
     let output = run(consort().args(args).env("SOURCE_DATE_EPOCH", "1000000000"));
     assert!(output.status.success(), "{}", stderr(&output));
     output.stdout
-}
-
-fn check_refused(args: &[&str], parts: &[&str]) {
-    let output = run(consort().args(args));
-    let line = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
-    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
-    assert!(output.stdout.is_empty(), "{args:?}");
-    for part in parts {
-        assert!(line.contains(part), "'{part}' is missing in: {line}");
-    }
 }
 
 fn check_error(error: &Value) {

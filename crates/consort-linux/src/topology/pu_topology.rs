@@ -114,7 +114,10 @@ fn siblings(
         notes.add_about_pu(pu, "no core shown; assumed a core of its own");
         return pu.into();
     }
-    notes.add_about_pu(pu, "no list of core siblings; cores distinguished by core_id");
+    notes.add_about_pu(
+        pu,
+        "no list of core siblings; cores distinguished by core_id",
+    );
     let same = |other: &PuTopologyEntry| other.package == place.package && other.ids == place.ids;
     let members = all.iter().filter(|(_, other)| same(other));
     members.map(|(&pu, _)| pu).collect()
