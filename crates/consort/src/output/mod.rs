@@ -154,7 +154,16 @@ pub(crate) fn grid(heads: &[ColumnHead], rows: impl Iterator<Item = Vec<String>>
 
 /// A share in percent with so many digits behind the point, without the sign.
 pub(crate) fn percent(share: f64, digits: usize) -> String {
-    format!("{:.digits$}", 100.0 * share)
+    decimals(100.0 * share, digits)
+}
+
+/// A number with so many decimals, and without a sign if it rounds to zero.
+pub(crate) fn decimals(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    match text.parse() {
+        Ok(0.0) => text.trim_start_matches('-').to_owned(),
+        _ => text,
+    }
 }
 
 /// A value as `show` writes it; `-` if there is none.
@@ -184,5 +193,13 @@ mod tests {
     fn one_is_singular_and_none_is_plural() {
         let counts = [0, 1, 2].map(|n| count(n, "plan"));
         assert_eq!(counts, ["0 plans", "1 plan", "2 plans"]);
+    }
+
+    #[test]
+    fn number_that_rounds_to_zero_has_no_sign() {
+        assert_eq!(decimals(-1e-9, 4), "0.0000");
+        assert_eq!(decimals(-0.04, 1), "0.0");
+        assert_eq!(decimals(-0.05001, 1), "-0.1");
+        assert_eq!(decimals(f64::NEG_INFINITY, 1), "-inf");
     }
 }
