@@ -280,7 +280,8 @@ pub(crate) fn explanation(why: &ThreadExplanation) -> String {
     text.push_str(&comparison(why));
     for fact in &why.facts {
         let name = escape_invisible(&fact.name);
-        let _ = writeln!(text, "  {name} = {:.4} {}", fact.value, fact.unit);
+        let figure = format!("  {name} = {:.4} {}", fact.value, fact.unit);
+        let _ = writeln!(text, "{}", figure.trim_end());
     }
     for note in &why.notes {
         let _ = writeln!(text, "plan: {}", escape_invisible(note));

@@ -225,6 +225,9 @@ fn what_is_attached_is_placed_told_and_put_back_when_detached_and_at_the_end() {
     let chosen = compared.iter().filter(|place| place["is_chosen"] == true);
     assert_eq!(chosen.count(), usize::from(!compared.is_empty()), "{why:#}");
     assert!(daemon.ask(&["detach", &a.id()]).status.success());
+    let status = daemon.status();
+    let programs = status["programs"].as_array().unwrap();
+    assert_eq!(programs.len(), 1, "{status:#}");
     wait_for_mask(a.pid(), |mask| mask == own);
     let again = daemon.ask(&["detach", &a.id()]);
     assert_eq!(again.status.code(), Some(2));

@@ -176,8 +176,12 @@ impl CommandSource for DaemonSockets {
     fn answer(&mut self, answer: CommandAnswer) {
         match answer {
             CommandAnswer::Client { connection, result } => {
-                if let Some(line) = result.as_ref().ok().and_then(change_line) {
-                    say(&line);
+                if let Ok(change) = &result {
+                    let lists = ["detached", "also"].map(|key| change[key].as_array());
+                    let released = lists.into_iter().flatten().flatten();
+                    let pids = released.filter_map(|pid| u32::try_from(pid.as_u64()?).ok());
+                    self.snapshot.forget(&pids.collect());
+                    change_line(change).iter().for_each(|line| say(line));
                 }
                 self.server.answer(connection, result);
             }

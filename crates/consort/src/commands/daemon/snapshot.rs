@@ -268,6 +268,19 @@ impl DaemonSnapshot {
         self.turn = Some(turn);
     }
 
+    /// Drops programs that were released after the last turn: otherwise clients would see them until
+    /// the next one.
+    pub(super) fn forget(&mut self, pids: &BTreeSet<u32>) {
+        self.programs.retain(|(pid, _)| !pids.contains(pid));
+        let Some(turn) = &mut self.turn else { return };
+        let seen = &mut turn.observation;
+        let threads = seen.threads.iter().map(|thread| thread.id);
+        let released: BTreeSet<ThreadId> = threads
+            .filter(|&id| pids.contains(&id.pid) || pids.contains(&seen.program_of(id).0))
+            .collect();
+        seen.threads.retain(|thread| !released.contains(&thread.id));
+    }
+
     /// Plans undone up to the last turn.
     pub(super) fn undone_plans(&self) -> u64 {
         self.undone
