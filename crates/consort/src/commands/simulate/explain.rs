@@ -5,6 +5,7 @@ use crate::failure::bad_input;
 use crate::output::{self, OutputColumn, number, text, wrap};
 use anyhow::Result;
 use consort_core::hint;
+use consort_data::Cell;
 use consort_experiment::{AloneWork, Contender, Experiment, ProgramResult, RunOptions, RunResult};
 use consort_sim::contention::{CpiStack, ThreadRates};
 use consort_sim::engine::{Observer, PuUse, RunMode, RunSegment};
@@ -153,8 +154,8 @@ const CAUSE_COLUMNS: &[OutputColumn<ExplanationTerm>] = &[
 ];
 const FACT_COLUMNS: &[OutputColumn<ExplanationTerm>] = &[
     text("average", |t| t.name.to_owned()),
-    number("alone", |t| output::decimals(t.alone, 4)),
-    number("together", |t| output::decimals(t.value, 4)),
+    number("alone", |t| Cell::from(t.alone).text()),
+    number("together", |t| Cell::from(t.value).text()),
     text("unit", |t| t.unit.to_owned()),
 ];
 
