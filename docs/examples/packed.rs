@@ -1,8 +1,8 @@
-//! `packed`: gives busy threads the PUs in the order of the cores, one each, so
+//! `packed`: gives busy threads the CPUs in the order of the cores, one each, so
 //! that as few cores as possible are awake.
 //!
 //! An example, not a published policy. It reads how much each thread ran in the
-//! last quantum, and promises that no two busy threads share a PU while one that
+//! last quantum, and promises that no two busy threads share a CPU while one that
 //! both may use is free.
 
 use crate::plan::{Decision, Fact, Placement, Reason};
@@ -21,11 +21,11 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     quantum_ms: 1000,
     live: true,
     simulated: true,
-    summary: "fills core after core with busy threads, one per PU, so that the others can sleep",
+    summary: "fills core after core with busy threads, one per CPU, so that the others can sleep",
     options: &[OptionInfo {
         name: "busy",
         default: "0.1",
-        meaning: "share of a PU from which on a thread counts as busy, 0 to 1",
+        meaning: "share of a CPU from which on a thread counts as busy, 0 to 1",
     }],
     open,
 };
@@ -62,10 +62,10 @@ impl Policy for Packed {
 /// What the report says of the thread.
 fn reason(pu: PuId, share: f64) -> Reason {
     Reason {
-        considered: "free PUs of the thread's mask, core after core".to_owned(),
-        chosen: format!("PU {pu}, the first of them"),
+        considered: "free CPUs of the thread's mask, core after core".to_owned(),
+        chosen: format!("CPU {pu}, the first of them"),
         facts: vec![Fact {
-            name: "share of a PU".into(),
+            name: "share of a CPU".into(),
             value: share,
             unit: "".into(),
         }],

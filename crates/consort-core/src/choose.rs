@@ -68,7 +68,7 @@ fn choose_with_smt(
     model: Option<&str>,
 ) -> (&'static str, String) {
     let ways = topology.smt();
-    let shared = format!("up to {ways} PUs share a core");
+    let shared = format!("up to {ways} CPUs share a core");
     let fed = SHARED_CORES.iter().find_map(|promise| {
         let how = describe_signal_source(promise.policy, offers, model)?;
         Some((promise.policy, format!("{shared}, {how}")))
@@ -200,7 +200,7 @@ mod tests {
         let why = reason(2, 1, 2, &counted);
         assert_eq!(
             why,
-            "up to 2 PUs share a core, and tier counters measures FPU usage"
+            "up to 2 CPUs share a core, and tier counters measures FPU usage"
         );
     }
 }

@@ -64,12 +64,12 @@ impl fmt::Display for LintFinding {
             Self::Unmanaged(thread) => write!(f, "thread {thread} must not be managed"),
             Self::Nowhere(thread) => write!(f, "thread {thread} could run nowhere"),
             Self::OutsideMask { thread, pus } => {
-                write!(f, "thread {thread} may not run on PU {pus}")
+                write!(f, "thread {thread} may not run on CPU {pus}")
             }
             Self::BookedTwice { pu, threads } => {
                 write!(
                     f,
-                    "PU {pu} is booked by {} threads while another is free",
+                    "CPU {pu} is booked by {} threads while another is free",
                     threads.len()
                 )
             }

@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn policies_affect_their_own_programs_only() {
         let decision = decide(&mut policies(), &[(2, "one")]);
-        assert_eq!([pu(&decision, 1), pu(&decision, 2)], ["PU 0", "PU 1"]);
+        assert_eq!([pu(&decision, 1), pu(&decision, 2)], ["CPU 0", "CPU 1"]);
         assert_eq!(decision.paused.len(), 2);
         assert_eq!(decision.report.notes, ["to 0", "one: to 1"]);
     }
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn unavailable_policy_falls_back_to_the_usual() {
         let decision = decide(&mut policies(), &[(2, "absent")]);
-        assert_eq!([pu(&decision, 1), pu(&decision, 2)], ["PU 0", "PU 0"]);
+        assert_eq!([pu(&decision, 1), pu(&decision, 2)], ["CPU 0", "CPU 0"]);
     }
 
     #[test]
@@ -271,7 +271,7 @@ mod tests {
             let topology = Topology::uniform(2, ways).unwrap();
             pu(&decide_on(&topology, policy, &[(2, AUTO)]), 2)
         };
-        assert_eq!(on(&mut policy, 1), "PU 0");
-        assert_eq!(on(&mut policy, 2), "PU 1");
+        assert_eq!(on(&mut policy, 1), "CPU 0");
+        assert_eq!(on(&mut policy, 2), "CPU 1");
     }
 }

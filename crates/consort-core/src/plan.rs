@@ -21,7 +21,7 @@ impl fmt::Display for Placement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unrestricted => f.write_str("unrestricted"),
-            Self::Restricted(pus) => write!(f, "PU {pus}"),
+            Self::Restricted(pus) => write!(f, "CPU {pus}"),
         }
     }
 }

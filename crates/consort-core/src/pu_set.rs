@@ -24,13 +24,13 @@ pub struct PuSet {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PuSetError {
     /// A field is not a number or a range.
-    #[error("'{0}' is not a PU number or a range such as 0-3")]
+    #[error("'{0}' is not a CPU number or a range such as 0-3")]
     Field(String),
     /// A range runs backwards.
     #[error("range {0}-{1} runs backwards")]
     Backwards(u32, u32),
     /// A PU number is beyond [`MAX_PU`].
-    #[error("PU {0} is beyond the highest supported, {MAX_PU}")]
+    #[error("CPU {0} is beyond the highest supported, {MAX_PU}")]
     TooHigh(u32),
 }
 

@@ -97,7 +97,7 @@ fn place_on_pu(decision: &mut Decision, load: &mut BTreeMap<PuId, usize>, id: Th
         .placements
         .insert(id, Placement::Restricted(pu.into()));
     let reason = decision.report.threads.entry(id).or_default();
-    let why = format!("PU {pu} alone, because the OS moves no thread between isolated PUs");
+    let why = format!("CPU {pu} alone, because the OS moves no thread between isolated CPUs");
     reason.chosen = match reason.chosen.is_empty() {
         true => why,
         false => format!("{}; {why}", reason.chosen),

@@ -130,7 +130,7 @@ fn check_program(
     let why = if program.threads.is_some() {
         "it has threads of its own"
     } else if program.io.is_some() {
-        "its input and output cannot be told from the other programs'"
+        "its input and output cannot be distinguished from the other programs'"
     } else if program.burstiness != burstiness {
         "its burstiness is not that of the first program"
     } else {

@@ -220,7 +220,7 @@ include!(concat!(env!("OUT_DIR"), "/traces.rs"));
 #[derive(Debug, Error)]
 pub enum TracedRunError {
     /// More programs than PUs.
-    #[error("{programs} programs on {pus} PUs; the reference runs one program per PU")]
+    #[error("{programs} programs on {pus} CPUs; the reference runs one program per CPU")]
     TooMany {
         /// Programs.
         programs: usize,

@@ -203,7 +203,7 @@ impl<'a> SetNumbering<'a> {
         }
         let sets = self.numbers.len() + 1;
         check_at_most(
-            "the plan's sets of PUs that are no core are",
+            "the plan's sets of CPUs that are no core are",
             sets,
             MAX_SETS,
         )?;
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn impossible_plans_are_refused() {
-        assert!(error(&plan(&[(5, "9")])).contains("PU 9"));
+        assert!(error(&plan(&[(5, "9")])).contains("CPU 9"));
         let with = |slots: Vec<TimeSlot>| ExtPlan { slots, ..plan(&[]) };
         let refused = error(&with(vec![slot(20, &[1]), slot(20, &[1])]));
         assert!(refused.contains("program 1 is in two"), "{refused}");

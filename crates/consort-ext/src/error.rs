@@ -54,7 +54,7 @@ pub enum ExtError {
     #[error("thread {0} has a core-scheduling cookie; cookies and sched_ext exclude each other")]
     Cookie(ThreadId),
     /// The plan names PUs that the topology does not have.
-    #[error("thread {thread} is to run on PU {pus}, none of which this machine has")]
+    #[error("thread {thread} is to run on CPU {pus}, none of which this machine has")]
     NoSuchPu {
         /// The thread.
         thread: ThreadId,

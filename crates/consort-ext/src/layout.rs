@@ -52,7 +52,7 @@ impl MachineLayout {
         let cores: Vec<PuSet> = pus_of.map(Iterator::collect).collect();
         let pus = topology.pus().clone();
         let ways = cores.iter().map(PuSet::len).max().unwrap_or(0);
-        check_at_most("the highest PU number plus one is", end(&pus), MAX_PUS)?;
+        check_at_most("the highest CPU number plus one is", end(&pus), MAX_PUS)?;
         check_at_most("the SMT ways of a core are", ways, MAX_WAYS)?;
         let by_pus = cores.iter().cloned().zip(0..).collect();
         Ok(Self { pus, cores, by_pus })

@@ -35,7 +35,7 @@ pub enum Obstacle {
     #[error("this build has no sched_ext scheduler; build one with --features ext")]
     NotBuilt,
     /// The kernel does not describe its types.
-    #[error("this kernel does not tell its types (CONFIG_DEBUG_INFO_BTF): no {}", .0.display())]
+    #[error("this kernel does not describe its types (CONFIG_DEBUG_INFO_BTF): no {}", .0.display())]
     NoTypes(PathBuf),
     /// Another scheduler is loaded.
     #[error("the sched_ext scheduler '{name}' is {state} already; a kernel has one at a time")]

@@ -218,7 +218,7 @@ impl MappingSession {
                 "this machine has no hardware counters to offer ({})",
                 tier.reason
             ),
-            None => "no hardware event that is known for this processor tells it".to_owned(),
+            None => "no hardware event that is known for this processor counts it".to_owned(),
         }
     }
 }

@@ -189,7 +189,7 @@ fn bad_input_is_one_line() {
     refused("fp --duty-ms 5", "2 values");
     refused("fp --duty-ms 0 5", "--duty-ms");
     refused("churn --rate many", "--rate");
-    refused("pin-self --pu 1023 --seconds 1", "allowed PUs");
+    refused("pin-self --pu 1023 --seconds 1", "allowed CPUs");
     refused("counted nothing", "no counted loop `nothing`");
     refused("list --format xml", "[possible values: table, json]");
 }

@@ -142,7 +142,7 @@ fn own_cost(pus: &PuSet, rate_hz: u64, rounds: u32) -> Outcome<()> {
     let each = |time: Duration| time.as_secs_f64() * 1e9 / samples as f64;
     let all = drained + applied + judged;
     println!(
-        "own time at {rate_hz} Hz: {samples} samples, per sample {:.0} ns to read, {:.0} ns to decode and book, {:.0} ns to judge; {:.3} % of one PU",
+        "own time at {rate_hz} Hz: {samples} samples, per sample {:.0} ns to read, {:.0} ns to decode and book, {:.0} ns to judge; {:.3} % of one CPU",
         each(drained),
         each(applied),
         each(judged),

@@ -107,7 +107,7 @@ fn kubelet(root: &Path) -> Option<PlacementOwner> {
     let state: serde_json::Value = serde_json::from_str(&text).ok()?;
     (state.get("policyName")?.as_str()? == "static").then(|| PlacementOwner {
         name: "kubelet (static CPU manager)".to_owned(),
-        effect: "gives containers PUs of their own by cpusets: masks stay within them".to_owned(),
+        effect: "gives containers CPUs of their own by cpusets: masks stay within them".to_owned(),
     })
 }
 

@@ -187,13 +187,13 @@ const P_AND_E: &str = "P 1024 0-7, E 632 8-11";
 #[test]
 fn one_core_rated_wrongly_is_no_type() {
     let cases: [(&[u32], &[u32], &str); 7] = [
-        (&[68], &[42, 42, 255, 42], "PUs 10: rated 255"),
-        (&[68], &[42, 255, 255, 42], "PUs 9-10: rated 255"),
-        (&[68, 68, 12, 68], &[42], "PUs 4-5: rated 12"),
-        (&[68, 42, 42, 68], &[42], "PUs 2-5: rated 42"),
-        (&[68, 0, 68, 68], &[42], "PUs 2-3: not rated"),
-        (&[68], &[42, 42, 42, 0], "PUs 11: not rated"),
-        (&[68], &[42, 42, 20, 42], "PUs 10: rated 20"),
+        (&[68], &[42, 42, 255, 42], "CPUs 10: rated 255"),
+        (&[68], &[42, 255, 255, 42], "CPUs 9-10: rated 255"),
+        (&[68, 68, 12, 68], &[42], "CPUs 4-5: rated 12"),
+        (&[68, 42, 42, 68], &[42], "CPUs 2-5: rated 42"),
+        (&[68, 0, 68, 68], &[42], "CPUs 2-3: not rated"),
+        (&[68], &[42, 42, 42, 0], "CPUs 11: not rated"),
+        (&[68], &[42, 42, 20, 42], "CPUs 10: rated 20"),
     ];
     for (p, e, note) in cases {
         let (types, notes) = types(&hybrid(p, e));
@@ -265,7 +265,7 @@ fn two_kinds_of_rating_confirm_each_other() {
     assert_eq!(found, "uniform 1024 0-7", "{notes:?}");
     assert_eq!(
         notes,
-        ["PUs 0: rated 255 by acpi_cppc, unlike cores of the same kind; took 166"]
+        ["CPUs 0: rated 255 by acpi_cppc, unlike cores of the same kind; took 166"]
     );
     assert_eq!(types(&alike(&lone, &[120; 8])).0, "uniform 1024 0-7");
     let confirmed = types(&alike(&lone, &[180, 120, 120, 120, 120, 120, 120, 120]));

@@ -83,7 +83,7 @@ fn report(d: &TopologyDiscovery) -> String {
             .map(|(n, d)| format!("{n}:{d}"))
             .collect();
         lines.push(format!(
-            "node {} PUs {} distances {}",
+            "node {} CPUs {} distances {}",
             node.node,
             node.pus,
             distances.join(" ")

@@ -311,7 +311,7 @@ fn read_decision(
         let kind = returned.get_type().name()?;
         let message = format!(
             "policy {policy}: decide returned a {kind}; expected a Decision, None, or a dict of \
-             thread ids with a PU, a list of PUs, or None"
+             thread ids with a CPU, a list of CPUs, or None"
         );
         return Err(Failure::Input(message).into());
     };
@@ -365,7 +365,7 @@ fn place(
     if pus.is_empty() || !pus.is_subset(&found.original) {
         let original = &found.original;
         return Err(format!(
-            "thread {thread} cannot be on PU {pus}; expected some of PU {original}"
+            "thread {thread} cannot be on CPU {pus}; expected some of CPU {original}"
         ));
     }
     Ok((found.id, Placement::Restricted(pus)))

@@ -215,7 +215,7 @@ pub(crate) struct Core {
 #[pymethods]
 impl Core {
     fn __repr__(&self) -> String {
-        format!("<consort.Core of PUs {:?}>", self.pus)
+        format!("<consort.Core of CPUs {:?}>", self.pus)
     }
 }
 
@@ -295,6 +295,6 @@ impl Topology {
 
     fn __repr__(&self) -> String {
         let (pus, cores) = (self.0.pus().len(), self.0.cores().len());
-        format!("<consort.Topology of {pus} PUs on {cores} cores>")
+        format!("<consort.Topology of {pus} CPUs on {cores} cores>")
     }
 }

@@ -34,7 +34,7 @@ def test_decides_like_its_twin_in_rust(machine: str, workload: str) -> None:
 
 
 class Dice(consort.Policy):
-    """Deals threads to PUs by lot."""
+    """Deals threads to CPUs by lot."""
 
     needs = ("cpu-time", "instructions")
     quantum_ms = 20
@@ -87,8 +87,8 @@ class Refusing(consort.Policy):
         (3, consort.InputError, "policy mine: decide returned a int; expected a Decision, None, or a dict"),
         ({1000: "x"}, consort.InputError, "policy mine: decide returned a dict"),
         ({7: 0}, consort.InputError, "policy mine: there is no thread 7"),
-        ({1000: 99}, consort.InputError, "policy mine: thread 1000 cannot be on PU 99; expected some of PU 0-7"),
-        ({1000: []}, consort.InputError, "policy mine: thread 1000 cannot be on PU"),
+        ({1000: 99}, consort.InputError, "policy mine: thread 1000 cannot be on CPU 99; expected some of CPU 0-7"),
+        ({1000: []}, consort.InputError, "policy mine: thread 1000 cannot be on CPU"),
     ],
 )
 def test_what_cannot_be_is_raised(

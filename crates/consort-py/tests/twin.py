@@ -26,7 +26,7 @@ class Spread(Policy):
         topology = view.topology
         pus = len(topology.pus)
         for thread in threads[pus:]:
-            decision.place(thread.id, None, "left to the OS: more active threads fill all PUs")
+            decision.place(thread.id, None, "left to the OS: more active threads fill all CPUs")
         threads = threads[:pus]
         given = Seats(topology.cores, topology.smt, len(threads)).give(threads, self.core_of)
         self.core_of = {}

@@ -53,7 +53,7 @@ pub enum ReferenceError {
     #[error("there are no threads; expected at least one placement")]
     Nothing,
     /// The machine has no such PU.
-    #[error("there is no PU {pu}; expected 0 to {}", .pus.saturating_sub(1))]
+    #[error("there is no CPU {pu}; expected 0 to {}", .pus.saturating_sub(1))]
     NoPu {
         /// The PU that was requested.
         pu: PuId,
@@ -61,20 +61,20 @@ pub enum ReferenceError {
         pus: usize,
     },
     /// Two threads are to run on one PU.
-    #[error("PU {pu} has two threads; expected one per PU")]
+    #[error("CPU {pu} has two threads; expected one per CPU")]
     Twice {
         /// The PU.
         pu: PuId,
     },
     /// A program has no operations.
-    #[error("the program on PU {pu} has no operations; expected at least one")]
+    #[error("the program on CPU {pu} has no operations; expected at least one")]
     Empty {
         /// Its PU.
         pu: PuId,
     },
     /// A thread has stopped making progress, as its core cannot execute some operation.
     #[error(
-        "the program on PU {pu} commits nothing for {cycles} cycles; expected a port for every \
+        "the program on CPU {pu} commits nothing for {cycles} cycles; expected a port for every \
          kind of operation and buffers that hold one of each"
     )]
     Stuck {

@@ -65,7 +65,7 @@ pub enum VmError {
     #[error("the measurement cannot be written as TOML: {0}")]
     Document(#[from] toml::ser::Error),
     /// A line that should be a look at spinning threads is not.
-    #[error("'{0}' is not 'look ARRIVAL AFTER_MS ELAPSED_US MIGRATIONS PU,PU'")]
+    #[error("'{0}' is not 'look ARRIVAL AFTER_MS ELAPSED_US MIGRATIONS CPU,CPU'")]
     LookLine(String),
     /// A thread's file in `/proc` does not hold what it should.
     #[error("{path} does not say where the thread is or how often it has moved: '{text}'", path = path.display())]

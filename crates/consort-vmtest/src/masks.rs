@@ -93,7 +93,7 @@ pub fn check_fp_paired_with_light(masks: &[ThreadMask], topology: &Topology) -> 
         let mut tried = vec![false; light.len()];
         if !seat_light_thread(seat, &seats, &light, &mut seated_at, &mut tried) {
             return Err(format!(
-                "no light thread is left that may run beside fp on PUs {free} of core {core}"
+                "no light thread is left that may run beside fp on CPUs {free} of core {core}"
             ));
         }
     }
@@ -112,7 +112,7 @@ pub fn check_same_masks(before: &[ThreadMask], after: &[ThreadMask]) -> Result<(
         match after.get(id) {
             None => return Err(format!("{} is gone", describe(old))),
             Some(new) if new.mask != old.mask => {
-                return Err(format!("{} had PUs {}", describe(new), old.mask));
+                return Err(format!("{} had CPUs {}", describe(new), old.mask));
             }
             Some(_) => {}
         }
@@ -193,7 +193,7 @@ fn seat_light_thread(
 }
 
 fn describe(thread: &ThreadMask) -> String {
-    format!("{} ({}) on PUs {}", thread.comm, thread.tid, thread.mask)
+    format!("{} ({}) on CPUs {}", thread.comm, thread.tid, thread.mask)
 }
 
 #[cfg(test)]
@@ -270,7 +270,7 @@ mod tests {
         let error = spread(&[("fp-0", "0"), ("fp-0", "1"), ("int-0", "0-7")]).unwrap_err();
         assert_eq!(
             error,
-            "core 0 has fp-0 (1) on PUs 0 and fp-0 (2) on PUs 1, more than 1"
+            "core 0 has fp-0 (1) on CPUs 0 and fp-0 (2) on CPUs 1, more than 1"
         );
     }
 
@@ -317,7 +317,7 @@ mod tests {
         let error = paired(&[("fp-0", "0"), ("fp-0", "2"), ("int-0", "1"), ("int-0", "1")]);
         assert_eq!(
             error.unwrap_err(),
-            "no light thread is left that may run beside fp on PUs 3 of core 1"
+            "no light thread is left that may run beside fp on CPUs 3 of core 1"
         );
     }
 
@@ -346,7 +346,7 @@ mod tests {
         let moved = masks(&[("fp-0", "0-7"), ("int-0", "3")]);
         assert_eq!(
             check_same_masks(&old, &moved).unwrap_err(),
-            "int-0 (2) on PUs 3 had PUs 0-7"
+            "int-0 (2) on CPUs 3 had CPUs 0-7"
         );
         assert!(
             check_same_masks(&old, &old[..1])

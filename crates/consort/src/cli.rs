@@ -84,7 +84,7 @@ Set CONSORT_LOG=debug for a log on stderr.";
 
 const REPRODUCE_HELP: &str = "Example: consort list studies\n\
 Example: consort reproduce W1 W2 --quick --out studies\n\
-DIR gets ID.html, ID-*.csv and ID-*.svg of each study, index.html about all of them, and \
+The folder gets ID.html, ID-*.csv and ID-*.svg of each study, index.html about all of them, and \
 ID-SCALE.json, from which a later run with the same seed and version continues.";
 
 #[derive(Debug, Subcommand)]

@@ -82,7 +82,7 @@ fn kuths_transitions_are_the_futex_calls_that_the_program_makes() {
         return;
     };
     if pus() < 2 {
-        return skipped("one PU cannot be large and small");
+        return skipped("one CPU cannot be large and small");
     }
     let path = program.path();
     let script = format!("{KUTHS} \"$2\" 20000");
@@ -108,7 +108,7 @@ fn kuths_transitions_are_the_futex_calls_that_strace_counts() {
         return;
     };
     if pus() < 2 || !have("strace") {
-        return skipped("two PUs and strace are needed");
+        return skipped("two CPUs and strace are needed");
     }
     let folder = folder();
     let file = folder.path().join("counts");
@@ -161,7 +161,7 @@ fn calls_are_counted_for_policies_and_recordings_that_use_them_alone() {
 #[test]
 fn threads_are_exchanged_between_large_and_small_pus_and_left_as_they_were() {
     if pus() < 2 {
-        return skipped("one PU cannot be large and small");
+        return skipped("one CPU cannot be large and small");
     }
     let large = first_pu();
     for policy in ["hrrs", "tcs"] {
@@ -203,7 +203,7 @@ fn policy_of(pid: u32) -> u32 {
 #[test]
 fn masks_are_put_back_after_kill_9_at_quanta_of_milliseconds() {
     if pus() < 2 {
-        return skipped("one PU cannot be large and small");
+        return skipped("one CPU cannot be large and small");
     }
     let mut consort = consort()
         .args([
@@ -324,7 +324,7 @@ fn bad_input_is_refused_with_what_would_be_right() {
 #[test]
 fn kuths_without_tracepoints_is_refused_with_the_signal_that_it_needs() {
     if pus() < 2 || Path::new(TRACEFS).join("events").exists() {
-        return skipped("tracefs is mounted, or there is one PU only");
+        return skipped("tracefs is mounted, or there is one CPU only");
     }
     let reported = refusal(&["--policy", "kuths", "--emulate-asymmetry", &first_pu()]);
     let begin = "consort: policy kuths needs futex-returns, but this machine offers ";
@@ -338,7 +338,7 @@ fn kuths_without_tracepoints_is_refused_with_the_signal_that_it_needs() {
 #[test]
 fn the_machine_is_shown_with_the_core_types_that_were_asked_for() {
     if pus() < 2 {
-        return skipped("one PU cannot be large and small");
+        return skipped("one CPU cannot be large and small");
     }
     let large = first_pu();
     let output =

@@ -16,7 +16,7 @@ mod schema;
 #[path = "cli/workloads.rs"]
 mod workloads;
 
-use common::{consort, folder, json, run, skipped, stderr};
+use common::{check_refused, consort, folder, json, run, skipped, stderr};
 use serde_json::Value;
 
 /// Every verb, as the help lists them.
@@ -28,21 +28,6 @@ fn verbs() -> Vec<String> {
     let verbs: Vec<String> = verbs.map(str::to_owned).collect();
     assert!(verbs.len() > 20, "{help}");
     verbs
-}
-
-/// Bad input: exit code 2, one line on stderr that has all these parts, nothing on stdout.
-fn check_refused(args: &[&str], parts: &[&str]) {
-    let output = run(consort().args(args));
-    let line = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
-    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
-    assert!(output.stdout.is_empty(), "{args:?}");
-    for part in parts {
-        assert!(
-            line.contains(part),
-            "{args:?}: '{part}' is missing in: {line}"
-        );
-    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn two_pus() -> Option<(String, String)> {
     let ends = (own.first()?, own.iter().last()?);
     let has_taskset = Command::new("taskset").arg("--version").output().is_ok();
     if ends.0 == ends.1 || !has_taskset {
-        skipped("two PUs and taskset are needed");
+        skipped("two CPUs and taskset are needed");
         return None;
     }
     Some((ends.0.to_string(), ends.1.to_string()))
@@ -62,7 +62,7 @@ fn attach_plans_for_pus_that_it_may_not_use() {
         .stdout(Stdio::null())
         .spawn();
     let attached = attached.unwrap();
-    wait_for("a place on the other PU", || {
+    wait_for("a place on the other CPU", || {
         masks_of(spinner.0.id()).contains(&other).then_some(())
     });
     let mut kill = Command::new("kill");
@@ -92,7 +92,7 @@ fn threads_on_other_pus_than_consort_are_measured() {
     assert_eq!(threads.len(), 1, "{report:#}");
     assert!(threads[0]["cpu_s"].as_f64().unwrap() > 0.0, "{report:#}");
     let reason = threads[0]["reason"].as_str().unwrap_or_default();
-    assert!(!reason.contains("fill all PUs"), "{reason}");
+    assert!(!reason.contains("fill all CPUs"), "{reason}");
     if report["tier"] == "sampling" {
         let samples = report["sampling"]["samples"].as_u64();
         assert!(samples > Some(0), "{report:#}");

@@ -241,7 +241,7 @@ fn kill_once(scene: &Scene, moment: u64, tally: &mut Tally) {
 
 fn kill_again_and_again(user: Option<u32>, usually: u64) {
     if pus() < 2 {
-        return skipped("one PU leaves no mask to change");
+        return skipped("one CPU leaves no mask to change");
     }
     let (count, seed) = (
         from_environment("CONSORT_KILLS", usually),
@@ -259,7 +259,7 @@ fn kill_again_and_again(user: Option<u32>, usually: u64) {
 #[test]
 fn stopped_run_is_restored_and_resumes() {
     if pus() < 2 {
-        return skipped("one PU leaves no mask to change");
+        return skipped("one CPU leaves no mask to change");
     }
     let scene = Scene::new(None);
     let script = "\"$D\" fp --threads 3 --seconds 600 & read line; kill $!";

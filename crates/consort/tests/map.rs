@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{consort, folder, json, own_mask, run, skipped, stderr};
+use common::{check_refused_command, consort, folder, json, own_mask, run, skipped, stderr};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Output;
@@ -36,14 +36,7 @@ fn rows(table: &Value) -> &Vec<Value> {
 }
 
 fn check_refused(args: &[&str], parts: &[&str]) {
-    let output = run(consort().arg("map").args(args));
-    let line = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
-    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
-    assert!(output.stdout.is_empty(), "{args:?}");
-    for part in parts {
-        assert!(line.contains(part), "'{part}' is missing in: {line}");
-    }
+    check_refused_command(consort().arg("map").args(args), parts);
 }
 
 #[test]

@@ -6,7 +6,8 @@
 mod common;
 
 use common::{
-    children_of, consort, folder, json, masks_of, own_mask, pus, run, skipped, stderr, wait_for,
+    check_refused, children_of, consort, folder, json, masks_of, own_mask, pus, run, skipped,
+    stderr, wait_for,
 };
 use consort_core::sharing::SharingMap;
 use nix::sys::signal::{Signal, kill};
@@ -15,17 +16,6 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 
 const SHORT: [&str; 4] = ["machine", "probe", "--duration", "500ms"];
-
-fn check_refused(args: &[&str], parts: &[&str]) {
-    let output = run(consort().args(args));
-    let line = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
-    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
-    assert!(output.stdout.is_empty(), "{args:?}");
-    for part in parts {
-        assert!(line.contains(part), "'{part}' is missing in: {line}");
-    }
-}
 
 /// The lowest PUs that may be used, two at most.
 fn few() -> String {
@@ -85,7 +75,7 @@ fn what_is_written_is_read_again_and_never_replaced_unasked() {
     let file = folder.path().join("cores.toml");
     let name = file.to_str().unwrap();
     if pus() < 2 {
-        return skipped("there is one PU, so nothing to probe");
+        return skipped("there is one CPU, so nothing to probe");
     }
     let probe = || {
         run(consort()
@@ -131,10 +121,10 @@ fn bad_input_is_one_line() {
 fn a_topology_that_does_not_fit_stops_everything() {
     let folder = folder();
     let cases = [
-        ("cores = [\"0,65000\"]", "cores[0] = \"0,65000\": PU 65000"),
+        ("cores = [\"0,65000\"]", "cores[0] = \"0,65000\": CPU 65000"),
         (
             "cores = [\"0\", \"0\"]",
-            "cores[1] = \"0\": PU 0 is in another",
+            "cores[1] = \"0\": CPU 0 is in another",
         ),
         ("core = []", "line 1: unknown field `core`"),
     ];
@@ -151,7 +141,7 @@ fn a_topology_that_does_not_fit_stops_everything() {
 /// Two PUs that a file makes one core.
 fn one_core(folder: &Path) -> Option<String> {
     if pus() < 2 {
-        skipped("one PU has nothing to share");
+        skipped("one CPU has nothing to share");
         return None;
     }
     let file = folder.join("cores.toml");
@@ -181,7 +171,7 @@ fn a_run_sees_the_cores_of_the_file() {
         ["--config", config.to_str().unwrap()],
     ] {
         let reason = run_with(&more)["policy_reason"].to_string();
-        assert!(reason.contains("2 PUs share a core"), "{reason}");
+        assert!(reason.contains("2 CPUs share a core"), "{reason}");
     }
 }
 
@@ -222,7 +212,7 @@ fn a_model_that_does_not_fit_is_told_and_one_for_no_policy_is_refused() {
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
     if pus() < 2 {
-        skipped("one PU has no pair to measure");
+        skipped("one CPU has no pair to measure");
         return;
     }
     // Two PUs are measured in a moment; on a busy host that can be over before we look.

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{consort, folder, json, run, stderr, wait_for};
+use common::{check_refused_command, consort, folder, json, run, stderr, wait_for};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -48,17 +48,12 @@ fn without_run(text: &str) -> String {
 
 fn check_refused(args: &[&str], parts: &[&str]) {
     let folder = folder();
-    let out = folder.path().join("out");
-    let args = [&["reproduce"], args].concat();
-    let output = run(consort().current_dir(folder.path()).args(&args));
-    let line = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
-    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
-    assert!(output.stdout.is_empty(), "{args:?}");
-    for part in parts {
-        assert!(line.contains(part), "'{part}' is missing in: {line}");
-    }
-    assert!(!out.exists(), "{args:?} wrote");
+    let mut command = consort();
+    command
+        .current_dir(folder.path())
+        .arg("reproduce")
+        .args(args);
+    check_refused_command(&mut command, parts);
     let left = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, 0, "{args:?} wrote");
 }

@@ -63,7 +63,7 @@ fn pin(pid: u32, pu: usize) {
 
 fn stays(enact: &str) {
     if pus() < 2 {
-        return skipped("one PU leaves nothing to choose");
+        return skipped("one CPU leaves nothing to choose");
     }
     let pu = last_pu();
     for attempt in 0..TRIES {

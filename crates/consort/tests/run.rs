@@ -234,7 +234,7 @@ const TWO_FP: [&str; 5] = ["fp", "--threads", "2", "--seconds", "120"];
 
 fn two_fp(args: &[&str]) -> Option<Running> {
     if pus() < 2 {
-        skipped("one PU leaves nothing to restrict");
+        skipped("one CPU leaves nothing to restrict");
         return None;
     }
     let demo = demo_text();
@@ -300,7 +300,7 @@ fn a_dry_run_plans_and_changes_nothing() {
 #[test]
 fn several_commands_run_side_by_side() {
     if pus() < 2 {
-        return skipped("one PU leaves nothing to restrict");
+        return skipped("one CPU leaves nothing to restrict");
     }
     let folder = folder();
     let start = |name: &str| {
@@ -346,7 +346,7 @@ fn thousands_of_short_threads_run_to_their_end_unharmed() {
 #[test]
 fn threads_that_place_themselves_are_let_alone() {
     if pus() < 2 {
-        return skipped("one PU leaves no mask to choose");
+        return skipped("one CPU leaves no mask to choose");
     }
     let report = report_of(
         &["--interval", "50ms", "--policy", ALWAYS, "--no-back-off"],
@@ -464,7 +464,7 @@ fn events_of(pid: u32) -> usize {
 #[test]
 fn watching_opens_no_event_on_threads_in_short_quanta() {
     if !nix::unistd::geteuid().is_root() {
-        return skipped("only root may sample PUs");
+        return skipped("only root may sample CPUs");
     }
     let mut command = consort();
     command.args([
@@ -499,5 +499,5 @@ fn watching_opens_no_event_on_threads_in_short_quanta() {
     let command = nix::unistd::Pid::from_raw(i32::try_from(pid).unwrap());
     nix::sys::signal::kill(command, nix::sys::signal::Signal::SIGTERM).unwrap();
     consort.wait().unwrap();
-    assert!(events <= most, "{events} events on {most} PUs");
+    assert!(events <= most, "{events} events on {most} CPUs");
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{consort, folder, json, run, stderr};
+use common::{check_refused, consort, folder, json, run, stderr};
 use serde_json::Value;
 
 const BULLDOZER: [&str; 4] = ["-m", "bulldozer-6282se", "-w", "4*hmmer+4*povray"];
@@ -25,17 +25,6 @@ fn compare(more: &[&str]) -> Vec<u8> {
 fn printed(line: &str) -> String {
     let output = run(consort().args(line.split(' ')));
     String::from_utf8_lossy(&output.stdout).replace('\n', " ")
-}
-
-fn check_refused(args: &[&str], parts: &[&str]) {
-    let output = run(consort().args(args));
-    let line = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
-    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
-    assert!(output.stdout.is_empty(), "{args:?}");
-    for part in parts {
-        assert!(line.contains(part), "'{part}' is missing in: {line}");
-    }
 }
 
 #[test]

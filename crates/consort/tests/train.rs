@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{consort, folder, json, run, stderr};
+use common::{check_refused, consort, folder, json, run, stderr};
 use serde_json::Value;
 use std::path::Path;
 
@@ -22,17 +22,6 @@ fn trained(more: &[&str]) -> Vec<u8> {
     let output = run(consort().args(args).env("SOURCE_DATE_EPOCH", "1000000000"));
     assert!(output.status.success(), "{}", stderr(&output));
     output.stdout
-}
-
-fn check_refused(args: &[&str], parts: &[&str]) {
-    let output = run(consort().args(args));
-    let line = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{args:?}: {line}");
-    assert_eq!(line.lines().count(), 1, "{args:?}: {line}");
-    assert!(output.stdout.is_empty(), "{args:?}");
-    for part in parts {
-        assert!(line.contains(part), "'{part}' is missing in: {line}");
-    }
 }
 
 fn check_error(error: &Value) {
@@ -167,10 +156,10 @@ fn bad_input_is_one_line_and_writes_nothing() {
         &["-m", "power8", "-p", "hmmer,mcf,povray"],
         &["3 training programs are too few", "at least 5 are needed"],
     );
-    check(&["-m", "power8:smt=1"], &["one PU each", "no co-runners"]);
+    check(&["-m", "power8:smt=1"], &["one CPU each", "no co-runners"]);
     check(
         &["-m", "power8:smt=2", "--ways", "4"],
-        &["2 PUs", "use 2 to 2"],
+        &["2 CPUs", "use 2 to 2"],
     );
     check(
         &["-m", "power8", "--seconds", "200ms"],
@@ -188,7 +177,7 @@ fn missing_for_live_training() -> Option<&'static str> {
     let host = json(&run(consort().args(["machine", "--format", "json"])));
     let pus = host["pus"].as_u64().unwrap();
     if pus < 2 || host["allowed_pus"] != format!("0-{}", pus - 1) {
-        return Some("this needs PUs 0 and 1");
+        return Some("this needs CPUs 0 and 1");
     }
     let offers = |tier: &Value| {
         let signals = tier["signals"].as_array().unwrap();

@@ -310,7 +310,7 @@ print(pinned, *seen)";
 #[test]
 fn a_pinned_thread_that_starts_another_is_let_free() {
     if !is_there("python3") || pus() < 2 {
-        return skipped("this needs python3 and two PUs");
+        return skipped("this needs python3 and two CPUs");
     }
     let mut command = consort();
     command.args(["run", "-q", "--no-back-off", "--interval", "100ms"]);
@@ -372,7 +372,7 @@ print(narrow < 30)";
 #[test]
 fn program_that_sets_a_mask_is_pinned_no_more() {
     if !is_there("python3") || pus() < 2 {
-        return skipped("this needs python3 and two PUs");
+        return skipped("this needs python3 and two CPUs");
     }
     let mut command = consort();
     command.args(["run", "-q", "--no-back-off", "--interval", "100ms"]);

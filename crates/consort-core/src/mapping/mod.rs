@@ -137,7 +137,7 @@ impl FromStr for MappingScheme {
 /// A text that is not a mapping, such as `0.0.1.1/2.2.3.3`: the PUs of each program's threads.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "'{0}' is no mapping; write the PUs of each program's threads, for example 0.0.1.1/2.2.3.3"
+    "'{0}' is no mapping; write the CPUs of each program's threads, for example 0.0.1.1/2.2.3.3"
 )]
 pub struct MalformedMapping(String);
 

@@ -26,7 +26,7 @@ pub(crate) const PINNED: PolicyInfo = PolicyInfo {
     quantum_ms: 100,
     live: true,
     simulated: true,
-    summary: "leaves every thread on the PU where it was first seen",
+    summary: "leaves every thread on the CPU where it was first seen",
     options: &[],
     open: |_, _, _| Ok(Box::new(PinnedPolicy::default())),
 };
@@ -51,7 +51,7 @@ impl Policy for PinnedPolicy {
             };
             let reason = Reason {
                 considered: String::new(),
-                chosen: format!("stays on PU {pu}, where it was first seen"),
+                chosen: format!("stays on CPU {pu}, where it was first seen"),
                 facts: Vec::new(),
             };
             decision.place(thread.id, Placement::Restricted(PuSet::from(pu)), reason);
@@ -115,8 +115,14 @@ mod tests {
     fn threads_stay_where_they_were_first_seen() {
         let mut policy = PinnedPolicy::default();
         assert_eq!(decide(&mut policy, None, "0-3"), None);
-        assert_eq!(decide(&mut policy, Some(2), "0-3"), Some("PU 2".to_owned()));
-        assert_eq!(decide(&mut policy, Some(3), "0-3"), Some("PU 2".to_owned()));
+        assert_eq!(
+            decide(&mut policy, Some(2), "0-3"),
+            Some("CPU 2".to_owned())
+        );
+        assert_eq!(
+            decide(&mut policy, Some(3), "0-3"),
+            Some("CPU 2".to_owned())
+        );
     }
 
     #[test]

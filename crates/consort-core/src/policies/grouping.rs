@@ -40,7 +40,7 @@ impl<'a> GroupedThreads<'a> {
             if let Some(why) = view.observation.reason_to_leave(thread, active) {
                 left.push((thread, why));
             } else if usable.is_empty() {
-                left.push((thread, "it may not run on any PU that is online".into()));
+                left.push((thread, "it may not run on any CPU that is online".into()));
             } else {
                 members.push(thread);
             }
@@ -211,7 +211,7 @@ pub fn place_groups_on(
         };
         for (&member, (thread, pu)) in group.iter().zip(members.iter().zip(pus)) {
             let mut reason = reason(group, member, core);
-            reason.chosen = format!("PU {pu}: {}", reason.chosen);
+            reason.chosen = format!("CPU {pu}: {}", reason.chosen);
             decision.place(thread.id, Placement::Restricted(pu.into()), reason);
         }
     }

@@ -38,7 +38,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
         OptionInfo {
             name: "map",
             default: "iso",
-            meaning: "iso (a cache domain each), int (cores in every domain), spr (every core), or PUs as 0.0.1.1/2.2.3.3",
+            meaning: "iso (a cache domain each), int (cores in every domain), spr (every core), or CPUs as 0.0.1.1/2.2.3.3",
         },
         OptionInfo {
             name: "active",
@@ -51,7 +51,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
 
 fn open(topology: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyResult {
     let policy = StaticMapping {
-        places: options.parse_value("map", "iso, int, spr, or PUs as 0.0.1.1/2.2.3.3")?,
+        places: options.parse_value("map", "iso, int, spr, or CPUs as 0.0.1.1/2.2.3.3")?,
         active: options.share("active")?,
         slots: Vec::new(),
     };
@@ -88,7 +88,7 @@ impl MappingSource {
             Some(pu) => Err(PolicyError::Unfit {
                 policy: INFO.name,
                 why: format!(
-                    "cannot use PU {pu}, which is not here; here are {}",
+                    "cannot use CPU {pu}, which is not here; here are {}",
                     topology.pus()
                 ),
             }),
@@ -145,7 +145,7 @@ impl Policy for StaticMapping {
                 let thread = view.observation.thread(id);
                 let may = thread.is_some_and(|thread| thread.original.contains(pu));
                 let (chosen, placement) = if may {
-                    let text = format!("PU {pu}: its place in the mapping");
+                    let text = format!("CPU {pu}: its place in the mapping");
                     (text, Placement::Restricted(pu.into()))
                 } else {
                     let text = format!("not placed: it may not run on CPU {pu}, its place");
@@ -275,7 +275,7 @@ mod tests {
     fn pus(given: &[(u32, String)]) -> Vec<&str> {
         given
             .iter()
-            .map(|(_, pu)| pu.trim_start_matches("PU "))
+            .map(|(_, pu)| pu.trim_start_matches("CPU "))
             .collect()
     }
 
@@ -296,7 +296,7 @@ mod tests {
         let offers = [(Signal::CpuTime, Tier::Proc)].into_iter().collect();
         let elsewhere = "mapping:map=0/4".parse().unwrap();
         let error = crate::policies::open(&chip(), &offers, &elsewhere).err();
-        let expected = "policy mapping cannot use PU 4, which is not here; here are 0-3";
+        let expected = "policy mapping cannot use CPU 4, which is not here; here are 0-3";
         assert_eq!(error.unwrap().to_string(), expected);
     }
 

@@ -20,7 +20,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     quantum_ms: 1000,
     live: true,
     simulated: true,
-    summary: "deals the active threads to PUs anew each quantum, evenly and at random",
+    summary: "deals the active threads to CPUs anew each quantum, evenly and at random",
     options: &[],
     open,
 };
@@ -54,8 +54,8 @@ fn place_on_next(deck: &mut Vec<PuId>, thread: &ThreadObservation, decision: &mu
     let pu = deck.remove(at);
     deck.push(pu);
     let reason = Reason {
-        considered: "every PU of the thread's mask".to_owned(),
-        chosen: format!("PU {pu} by lot"),
+        considered: "every CPU of the thread's mask".to_owned(),
+        chosen: format!("CPU {pu} by lot"),
         facts: Vec::new(),
     };
     decision.place(thread.id, Placement::Restricted(PuSet::from(pu)), reason);

@@ -137,7 +137,7 @@ fn apart_verdict(pair: &PairEvidence, stresses: &[Stress]) -> SharingVerdict {
         let why = describe_slowdown(stress, slowdown);
         if let ThresholdSide::Below(_) = side_of_ratio(slowdown, 1.0 / SLOWED) {
             return SharingVerdict::unclear(format!(
-                "{why}: no PU makes another faster, so something else did, and it was measured in vain"
+                "{why}: no CPU makes another faster, so something else did, and it was measured in vain"
             ));
         }
         match side_of_ratio(slowdown, SLOWED) {

@@ -113,7 +113,7 @@ impl SharingMap {
         ];
         if let Some((what, _)) = conflicts.into_iter().find(|(_, differs)| *differs) {
             return Some(format!(
-                "these PUs are in different {what}, and a core lies in one; name PUs of one"
+                "these CPUs are in different {what}, and a core lies in one; name CPUs of one"
             ));
         }
         let caches = [("l2s", &self.l2s), ("llcs", &self.llcs)];
@@ -123,7 +123,7 @@ impl SharingMap {
             (!core.is_subset(cache)).then_some((key, cache))
         });
         cut.map(|(key, cache)| {
-            format!("'{cache}' of {key} has only some of these PUs; a core lies in one cache")
+            format!("'{cache}' of {key} has only some of these CPUs; a core lies in one cache")
         })
     }
 
@@ -195,7 +195,7 @@ impl SharingMap {
 fn missing_pu_problem(pus: &PuSet, machine: &Topology) -> Option<String> {
     let pu = pus.difference(machine.pus()).first()?;
     Some(format!(
-        "PU {pu} does not exist here or is offline; online are {}",
+        "CPU {pu} does not exist here or is offline; online are {}",
         machine.pus()
     ))
 }
@@ -247,14 +247,14 @@ fn parse_groups(
         };
         let pus: PuSet = text.parse().map_err(|error| wrong(format!("{error}")))?;
         if pus.is_empty() {
-            return Err(wrong("is empty; name at least one PU".to_owned()));
+            return Err(wrong("is empty; name at least one CPU".to_owned()));
         }
         let twice = groups
             .iter()
             .find_map(|other| pus.intersection(other).first());
         if let Some(pu) = twice {
             return Err(wrong(format!(
-                "PU {pu} is in another of {key} already; name every PU once"
+                "CPU {pu} is in another of {key} already; name every CPU once"
             )));
         }
         groups.push(pus);
@@ -308,8 +308,8 @@ fn kind_differences(
         let theirs = reported.iter().filter(|t| !t.intersection(pus).is_empty());
         let theirs: Vec<String> = theirs.map(|t| format!("{{{t}}}")).collect();
         let ours = match pus.len() {
-            1 => format!("PU {pus} shares {what} with no other"),
-            _ => format!("PUs {pus} share {what}"),
+            1 => format!("CPU {pus} shares {what} with no other"),
+            _ => format!("CPUs {pus} share {what}"),
         };
         format!("{ours}; the kernel shows {}", theirs.join(" "))
     };

@@ -108,7 +108,7 @@ fn hidden_smt_is_found_and_compared() {
     assert_eq!(differences.len(), 4, "{differences:?}");
     assert_eq!(
         differences[0],
-        "PUs 0,2 share a core; the kernel shows {0} {2}"
+        "CPUs 0,2 share a core; the kernel shows {0} {2}"
     );
     let agrees = Topology::uniform(2, 2).unwrap();
     assert_eq!(super::differences(&inference, &agrees), [""; 0]);
@@ -126,7 +126,7 @@ fn unshared_pus_have_their_own_cores() {
     let first = &differences(&inference, &reported)[0];
     assert_eq!(
         first,
-        "PU 0 shares a core with no other; the kernel shows {0-2}"
+        "CPU 0 shares a core with no other; the kernel shows {0-2}"
     );
 }
 
@@ -249,19 +249,19 @@ fn invalid_maps_name_file_and_key() {
     let cases = [
         (
             "cores = [\"0,9\"]",
-            "m.toml: cores[0] = \"0,9\": PU 9 does not exist here or is offline; online are 0-3",
+            "m.toml: cores[0] = \"0,9\": CPU 9 does not exist here or is offline; online are 0-3",
         ),
         (
             "cores = [\"0-1\", \"1\"]",
-            "m.toml: cores[1] = \"1\": PU 1 is in another of cores already; name every PU once",
+            "m.toml: cores[1] = \"1\": CPU 1 is in another of cores already; name every CPU once",
         ),
         (
             "cores = [\"0\", \"\"]",
-            "m.toml: cores[1] = \"\": is empty; name at least one PU",
+            "m.toml: cores[1] = \"\": is empty; name at least one CPU",
         ),
         (
             "cores = [\"0,1\"]\nllcs = [\"1,2\"]",
-            "m.toml: cores[0] = \"0-1\": '1-2' of llcs has only some of these PUs; a core lies in one cache",
+            "m.toml: cores[0] = \"0-1\": '1-2' of llcs has only some of these CPUs; a core lies in one cache",
         ),
     ];
     for (text, expected) in cases {

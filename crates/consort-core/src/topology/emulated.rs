@@ -119,7 +119,7 @@ mod tests {
         let topology = Topology::uniform(2, 2).unwrap();
         assert_eq!(
             error(&topology, &set("0")),
-            "PUs 0,2 are one core, which is large or small as a whole; name all of them or none"
+            "CPUs 0,2 are one core, which is large or small as a whole; name all of them or none"
         );
     }
 

@@ -105,13 +105,13 @@ pub struct Topology {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TopologyError {
     /// There is no PU to place anything on.
-    #[error("no PU is online and allowed")]
+    #[error("no CPU is online and allowed")]
     NoPu,
     /// A PU is described twice.
-    #[error("PU {0} is described twice")]
+    #[error("CPU {0} is described twice")]
     Twice(PuId),
     /// A PU names a core type that does not exist.
-    #[error("PU {pu} has core type {index}, but there are only {types}")]
+    #[error("CPU {pu} has core type {index}, but there are only {types}")]
     CoreType {
         /// The PU.
         pu: PuId,
@@ -121,7 +121,7 @@ pub enum TopologyError {
         types: usize,
     },
     /// PUs of one core disagree about the core's place.
-    #[error("PUs {a} and {b} share a core but differ in {what}")]
+    #[error("CPUs {a} and {b} share a core but differ in {what}")]
     Torn {
         /// First PU of the core.
         a: PuId,
@@ -150,7 +150,7 @@ pub enum TopologyError {
     },
     /// Some PUs of a core are named as large and others are not.
     #[error(
-        "PUs {core} are one core, which is large or small as a whole; name all of them or none"
+        "CPUs {core} are one core, which is large or small as a whole; name all of them or none"
     )]
     Divided {
         /// The PUs of the core.
@@ -532,7 +532,7 @@ mod tests {
         let torn = build(vec![fact(0, 0), fact(1, 1)]);
         assert_eq!(
             torn.to_string(),
-            "PUs 0 and 1 share a core but differ in node"
+            "CPUs 0 and 1 share a core but differ in node"
         );
     }
 }

@@ -227,13 +227,13 @@ pub const COLUMNS: &[ColumnInfo] = &[
         Some(r.exited)
     }),
     flag("managed", "whether it may be placed", |r| Some(r.managed)),
-    text("allowed", "PUs that it may run on without Consort", |r| {
+    text("allowed", "CPUs that it may run on without Consort", |r| {
         Some(&r.allowed)
     }),
-    whole("last_pu", "PU on which it was seen last", |r| r.last_pu),
+    whole("last_pu", "CPU on which it was seen last", |r| r.last_pu),
     text(
         "placed",
-        "PUs that the plan gives it; null where it is unrestricted",
+        "CPUs that the plan gives it; null where it is unrestricted",
         |r| r.placed.as_deref(),
     ),
     flag("moved", "whether it was sent to another place", |r| {
@@ -241,7 +241,7 @@ pub const COLUMNS: &[ColumnInfo] = &[
     }),
     text("chosen", "why it is placed there", |r| r.chosen.as_deref()),
     real("cpu_ns", "CPU time in the interval, ns", |r| Some(r.cpu_ns)),
-    real("wait_ns", "time waiting for a PU, ns", |r| r.wait_ns),
+    real("wait_ns", "time waiting for a CPU, ns", |r| r.wait_ns),
     real("planned_ns", "CPU time where the plan had it, ns", |r| {
         r.planned_ns
     }),

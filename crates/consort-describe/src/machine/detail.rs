@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 ///
 /// A store computes an address (`store`) and, where any port takes `store-data`, hands over
 /// data beside. Where a queue or port names `vector-load` or `vector-store`, loads and
-/// stores of floating-point and vector registers need that beside their address.
+/// stores of floating-point and vector registers need that in addition to their address.
 ///
 /// Work from `count` to `square-root` is executed as the work named with it, unless a port takes it
 /// by its own name, waits where that work waits, unless a queue holds it by its own name, and takes

@@ -76,16 +76,17 @@ pub enum Quantity {
     /// Cycles of the stack: groups completed, at most one a cycle. With it, the time that operations
     /// depend on each other is a stall, not work.
     StackGroups,
-    /// Cycles of the stack: completion waits for an integer operation or a branch; beside
-    /// `stack-groups`.
+    /// Cycles of the stack: completion waits for an integer operation or a branch; in
+    /// addition to `stack-groups`.
     StackFixedPoint,
-    /// Cycles of the stack: completion waits for a floating-point or vector operation; beside
-    /// `stack-groups`.
+    /// Cycles of the stack: completion waits for a floating-point or vector operation; in
+    /// addition to `stack-groups`.
     StackFloatingPoint,
-    /// Cycles of the stack: completion waits for a load that hits the L1; beside `stack-groups`.
+    /// Cycles of the stack: completion waits for a load that hits the L1; in addition to
+    /// `stack-groups`.
     StackLoads,
     /// Cycles of the stack: completion stalled by operations or data, where one event has all;
-    /// beside `stack-groups`.
+    /// in addition to `stack-groups`.
     StackCompletion,
     /// Cycles of the stack: empty pipeline, for instruction fetch or a mispredicted branch,
     /// where one event has both.

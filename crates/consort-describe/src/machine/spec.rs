@@ -468,7 +468,7 @@ pub struct MemorySpec {
     pub line_bytes: u32,
     /// Energy of a line's transfer, nJ.
     pub access_nj: f64,
-    /// Banks and rows; 16 banks of rows of 8 KiB of which all take as long where it is missing.
+    /// Banks and rows; 16 banks of rows of 8 KiB that all take equally long where it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dram: Option<DramSpec>,
 }

@@ -65,7 +65,7 @@ pub struct IlpSpec {
     /// means.
     #[serde(default)]
     pub fp_scheduler: Option<FpSchedulerSpec>,
-    /// Divisions of integers, where they were measured; else they wait for nobody.
+    /// Divisions of integers, where they were measured; otherwise nothing waits for them.
     #[serde(default)]
     pub int_divisions: Option<DivisionSpec>,
     /// Divisions and square roots of floating point, likewise.

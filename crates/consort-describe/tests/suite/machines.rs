@@ -46,7 +46,7 @@ fn more_ways_than_a_core_has_are_refused() {
     let reference: MachineRef = "power7:smt=8".parse().expect("it is a reference");
     let error = reference
         .load(&[])
-        .expect_err("POWER7 has four PUs per core");
+        .expect_err("POWER7 has four CPUs per core");
     let expect =
         "smt=8 for machine 'power7', whose cores have no such mode; expected one of 1, 2, 4";
     assert_eq!(error.to_string(), expect);

@@ -27,7 +27,7 @@ impl Bench for SolverBench {
     }
 
     fn summary(&self) -> String {
-        "one solution for 16 to 1024 threads, all PUs of an EPYC-like machine taken".to_owned()
+        "one solution for 16 to 1024 threads, all CPUs of an EPYC-like machine taken".to_owned()
     }
 
     fn cases(&self, effort: Effort) -> Result<Vec<BenchCase>, BenchError> {

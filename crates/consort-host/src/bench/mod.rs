@@ -103,7 +103,7 @@ impl Bench for DaemonBench {
             let measure: BenchMeasure = Box::new(move || {
                 measure(scene, effort).map(|[own, _, passed]| 100.0 * own / passed)
             });
-            BenchCase::from_measure(name.to_owned(), "% of a PU", measure)
+            BenchCase::from_measure(name.to_owned(), "% of a CPU", measure)
         };
         let share_of_managed: BenchMeasure = Box::new(move || {
             measure(HUNDRED, effort).map(|[own, managed, _]| 100.0 * own / managed)

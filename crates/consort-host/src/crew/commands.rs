@@ -127,7 +127,7 @@ impl CommandRunner {
         let pu = self.plan.pus.get(program);
         if let Some(pu) = pu {
             mask.set(pu.0 as usize)
-                .with_context(|| format!("cannot run on PU {pu}"))?;
+                .with_context(|| format!("cannot run on CPU {pu}"))?;
         }
         let is_pinned = pu.is_some();
         // SAFETY: the hook makes system calls, which are async-signal-safe, and allocates nothing.

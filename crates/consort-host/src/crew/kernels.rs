@@ -169,7 +169,7 @@ pub(crate) fn join_thread<T>(handle: ScopedJoinHandle<'_, T>) -> T {
 
 /// Binds the calling thread to one PU.
 pub(crate) fn pin_thread(pu: PuId) -> Result<()> {
-    bind_calling_thread(pu).with_context(|| format!("cannot run on PU {pu}"))
+    bind_calling_thread(pu).with_context(|| format!("cannot run on CPU {pu}"))
 }
 
 fn thread_cpu_ns() -> Result<u64> {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) const ENTRY: KernelEntry = KernelEntry {
     name: "phases",
-    summary: "changes between fp, int and memory work every 250 ms (or as told)",
+    summary: "changes between fp, int and memory work every 250 ms (or as given)",
     stresses: "floating-point units, integer units and memory by turns",
     class: ExpectedClass::Mixed,
     builders,

@@ -62,8 +62,8 @@ pub const MEASURES: &[Measure] = measures! {
     "thread_ps" "Threads' time" Some("ps"), Neither;
     "user_100_ps" "Threads' time in user mode, times 100" Some("ps"), Higher;
     "kernel_100_ps" "Threads' time in the kernel, times 100" Some("ps"), Lower;
-    "on_pu_ps" "Threads' time on PUs" Some("ps"), Neither;
-    "off_100_ps" "Threads' time off PUs, times 100" Some("ps"), Lower;
+    "on_pu_ps" "Threads' time on CPUs" Some("ps"), Neither;
+    "off_100_ps" "Threads' time off CPUs, times 100" Some("ps"), Lower;
     "largest_slowdown" "Largest slowdown" None, Lower;
     "smallest_slowdown" "Smallest slowdown" None, Lower;
     "migrations_hz" "Migrations of a thread" Some("1/s"), Neither;

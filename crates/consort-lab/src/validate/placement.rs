@@ -102,7 +102,7 @@ impl PlacementMeasurement {
             if (cores, started) != (LAYOUT.0, cores * ways) {
                 let message = format!(
                     "ends of {started} processes on {cores} cores x {ways}; 4 cores and a process \
-                     per PU are compared"
+                     per CPU are compared"
                 );
                 return Err(data_error(PLACEMENTS, message));
             }
@@ -184,7 +184,7 @@ pub(super) fn run(inputs: &GroupInputs<'_>) -> GroupResult {
     }
     let note = format!(
         "The kernel: Linux {} in a virtual machine of 4 cores x 2 (accelerator {}), {}. \
-         Which PU it chooses is the kernel's decision; times inside such a machine mean \
+         Which CPU it chooses is the kernel's decision; times inside such a machine mean \
          nothing for real ones. An early look sees a placement that is still being evened out.",
         measured.kernel, measured.accelerator, measured.date
     );
@@ -195,12 +195,12 @@ pub(super) fn run(inputs: &GroupInputs<'_>) -> GroupResult {
         tables: vec![
             shares_table(
                 "placements",
-                "Threads per PU of each core, fullest first: shares of repetitions",
+                "Threads per CPU of each core, fullest first: shares of repetitions",
                 &starts,
             )?,
             shares_table(
                 "ends",
-                "The same of the ones that remain when half of as many processes as PUs end",
+                "The same of the ones that remain when half of as many processes as CPUs end",
                 &ends,
             )?,
         ],

@@ -68,7 +68,7 @@ fn status(own: Result<u64, Errno>, scheduler: Option<String>) -> CookieStatus {
         Err(Errno::EINVAL) => Some(
             "the kernel has no core scheduling (CONFIG_SCHED_CORE, since Linux 5.14)".to_owned(),
         ),
-        Err(Errno::ENODEV) => Some("no core has two PUs that are online".to_owned()),
+        Err(Errno::ENODEV) => Some("no core has two CPUs that are online".to_owned()),
         Err(errno) => Some(format!("the kernel refuses: {errno}")),
         Ok(0) => scheduler.map(|name| {
             format!(
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(reason(Ok(0), None), None);
         for (own, scheduler, words) in [
             (Err(Errno::EINVAL), None, "CONFIG_SCHED_CORE"),
-            (Err(Errno::ENODEV), None, "no core has two PUs"),
+            (Err(Errno::ENODEV), None, "no core has two CPUs"),
             (Err(Errno::EPERM), None, "EPERM"),
             (Ok(7), None, "started with a core-scheduling cookie"),
             (Ok(0), Some("lavd"), "scheduler lavd is enabled"),

@@ -34,7 +34,7 @@ pub enum AdoptError {
     },
     /// The thread's cpuset is exclusive, and [`Enactor::allow_exclusive_cpusets`] was not called.
     #[error(
-        "its cpuset {} is exclusive, so that another program assigns these PUs \
+        "its cpuset {} is exclusive, so that another program assigns these CPUs \
          (--override manages it all the same)",
         .0.display()
     )]
@@ -43,7 +43,7 @@ pub enum AdoptError {
     #[error("the parent {0} of the new thread is not managed")]
     NoParent(ThreadId),
     /// The original mask that was given is empty.
-    #[error("the original mask of thread {0} is empty; give the PUs that it may run on")]
+    #[error("the original mask of thread {0} is empty; give the CPUs that it may run on")]
     EmptyMask(ThreadId),
     /// The program cannot be journalled.
     #[error(transparent)]

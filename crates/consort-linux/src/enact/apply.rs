@@ -75,7 +75,7 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NotManaged => f.write_str("it is not managed"),
-            Self::NoPuLeft => f.write_str("none of the PUs is within its mask and the cpuset"),
+            Self::NoPuLeft => f.write_str("none of the CPUs is within its mask and the cpuset"),
             Self::NotJournalled(why) => write!(f, "its mask could not be journalled: {why}"),
             Self::NoGuardian => f.write_str("there is no guardian to put it back"),
             Self::Unseen(error) => write!(f, "it cannot be looked up: {error}"),

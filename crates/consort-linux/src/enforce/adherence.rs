@@ -312,7 +312,11 @@ mod pairs_tests {
         assert_eq!(groups(&[&first, &second]), [[0, 1]]);
         assert_eq!(groups(&[&one, &one, &one, &other]), [[0, 1, 2]]);
         assert_eq!(groups(&[&one, &other]), [[0; 0]; 0], "each alone");
-        assert_eq!(groups(&[&first, &first]), [[0; 0]; 0], "in turns on one PU");
+        assert_eq!(
+            groups(&[&first, &first]),
+            [[0; 0]; 0],
+            "in turns on one CPU"
+        );
         assert_eq!(groups(&[&one, &all]), [[0; 0]; 0], "anywhere is no seat");
     }
 }

@@ -116,7 +116,10 @@ impl LiveTopology {
             },
         };
         if is_changed && *self.topology.pus() != before {
-            notices.push(format!("the usable PUs changed to {}", self.topology.pus()));
+            notices.push(format!(
+                "the usable CPUs changed to {}",
+                self.topology.pus()
+            ));
         }
         notices.extend(lost);
         notices

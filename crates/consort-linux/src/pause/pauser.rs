@@ -258,7 +258,8 @@ impl PausedProgram {
             let added = self.mechanism.stop_members(journal, &members)?;
             self.patient = self.wait_until_still();
             if added == 0 {
-                unsettled = (!self.patient).then_some("some of it waits in the kernel or for a PU");
+                unsettled =
+                    (!self.patient).then_some("some of it waits in the kernel or for a CPU");
                 break;
             }
         }

@@ -221,7 +221,7 @@ fn restless_program_is_reported_and_can_be_resumed() {
     let pause = bench.pause(100).unwrap();
     assert_eq!(
         pause.unsettled,
-        Some("some of it waits in the kernel or for a PU")
+        Some("some of it waits in the kernel or for a CPU")
     );
     assert!(bench.resume(100));
     see(&bench.world).restless = false;

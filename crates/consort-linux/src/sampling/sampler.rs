@@ -315,7 +315,7 @@ pub enum SamplerError {
         error: PerfError,
     },
     /// The set of PUs is empty.
-    #[error("no PU to sample on; name at least one online PU")]
+    #[error("no CPU to sample on; name at least one online CPU")]
     NoPus,
     /// The process cannot be listed.
     #[error("cannot list the threads of process {pid}: {error}")]

@@ -91,7 +91,7 @@ pub(crate) fn note_crossings(caches: &[DiscoveredCache], notes: &mut DiscoveryNo
         let highs: Vec<&DiscoveredCache> = caches.iter().filter(data).filter(above).collect();
         if let Some(high) = highs.iter().find(|high| !low.pus.is_subset(&high.pus)) {
             notes.add(format!(
-                "the level {} cache of PUs {} reaches beyond the level {} cache of PUs {}; the highest level counts as the LLC domain",
+                "the level {} cache of CPUs {} reaches beyond the level {} cache of CPUs {}; the highest level counts as the LLC domain",
                 low.level, low.pus, high.level, high.pus
             ));
         }
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(sharers, ["0-1", "0-1", "2", "3"]);
         assert_eq!(
             notes,
-            ["PUs 0-2: no cache beyond level 1 shown; assumed one LLC domain per package"]
+            ["CPUs 0-2: no cache beyond level 1 shown; assumed one LLC domain per package"]
         );
     }
 
@@ -225,7 +225,7 @@ mod tests {
             note_crossings(caches, &mut notes);
             notes.into_lines()
         };
-        let note = "the level 2 cache of PUs 0-11 reaches beyond the level 3 cache of PUs 0-5; the highest level counts as the LLC domain";
+        let note = "the level 2 cache of CPUs 0-11 reaches beyond the level 3 cache of CPUs 0-5; the highest level counts as the LLC domain";
         assert_eq!(noted(&caches), [note]);
         caches[0].pus = "0-5".parse().unwrap();
         assert!(noted(&caches).is_empty());

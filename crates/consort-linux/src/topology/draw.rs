@@ -25,7 +25,7 @@ pub fn draw(topology: &Topology) -> Vec<String> {
         count(topology.nodes().len(), "node"),
         count(topology.llcs().len(), "LLC domain"),
         count(topology.cores().len(), "core"),
-        count(topology.pus().len(), "PU"),
+        count(topology.pus().len(), "CPU"),
     ];
     let mut lines = vec![counts.join(", ")];
     lines.extend(core_types(topology));
@@ -219,7 +219,7 @@ impl Drawing<'_> {
         };
         format!(
             "{n} x {name}core {{{}}}: {}",
-            count(ways, "PU"),
+            count(ways, "CPU"),
             pu_text(&members)
         )
     }
@@ -335,8 +335,8 @@ mod tests {
         assert_eq!(
             drawn(&[(0, 0, 0, 0), (0, 0, 1, 0)]),
             [
-                "1 package, 1 node, 1 LLC domain, 2 cores, 2 PUs",
-                "package 0 > node 0 > LLC 0: 2 x core {1 PU}: 0-1"
+                "1 package, 1 node, 1 LLC domain, 2 cores, 2 CPUs",
+                "package 0 > node 0 > LLC 0: 2 x core {1 CPU}: 0-1"
             ]
         );
     }
@@ -347,8 +347,8 @@ mod tests {
         assert_eq!(
             drawn(&places)[1..],
             [
-                "node 0 > 128 x package 0..127, each 1 x core {1 PU}: 0-127",
-                "node 1 > 128 x package 128..255, each 1 x core {1 PU}: 128-255"
+                "node 0 > 128 x package 0..127, each 1 x core {1 CPU}: 0-127",
+                "node 1 > 128 x package 128..255, each 1 x core {1 CPU}: 128-255"
             ]
         );
     }
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn siblings_can_be_found_however_they_are_numbered() {
         let cores = |numbers: [u32; 6]| drawn(&numbers.map(|core| (0, 0, core, 0)))[1].clone();
-        let text = |text: &str| format!("package 0 > node 0 > LLC 0: 3 x core {{2 PUs}}: {text}");
+        let text = |text: &str| format!("package 0 > node 0 > LLC 0: 3 x core {{2 CPUs}}: {text}");
         assert_eq!(cores([0, 1, 2, 0, 1, 2]), text("0-2 + 3-5"));
         assert_eq!(cores([0, 0, 1, 1, 2, 2]), text("0-5 (siblings adjacent)"));
         assert_eq!(cores([0, 1, 2, 2, 1, 0]), text("0+5 1+4 2+3"));
@@ -372,8 +372,8 @@ mod tests {
         assert_eq!(
             draw(&unequal)[2..],
             [
-                "  LLC 0 (96 MiB): 2 x core {1 PU}: 0-1",
-                "  LLC 1 (32 MiB): 1 x core {1 PU}: 2"
+                "  LLC 0 (96 MiB): 2 x core {1 CPU}: 0-1",
+                "  LLC 1 (32 MiB): 1 x core {1 CPU}: 2"
             ]
         );
         let equal = two.with_cache_sizes(&sizes(&[(0, 512 << 10), (1, 512 << 10)]), &sizes(&[]));

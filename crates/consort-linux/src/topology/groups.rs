@@ -73,7 +73,7 @@ impl PuGroups {
                 for pu in core.iter() {
                     if map.insert(pu, first) != Some(first) {
                         let note = format!(
-                            "shown in another {what} than its core's first PU; took that one's"
+                            "shown in another {what} than its core's first CPU; took that one's"
                         );
                         notes.add_about_pu(pu, note);
                     }
@@ -333,7 +333,7 @@ mod nodes_tests {
         assert_eq!(of, BTreeMap::from([(PuId(0), 0), (PuId(2), 0)]));
         assert_eq!(
             notes.into_lines(),
-            ["PUs 2: no NUMA node shown; assumed node 0"]
+            ["CPUs 2: no NUMA node shown; assumed node 0"]
         );
     }
 

@@ -73,7 +73,7 @@ impl DiscoveryNotes {
     /// Every sentence: those about the machine, then those about PUs.
     pub(crate) fn into_lines(self) -> Vec<String> {
         let about = self.about_pus.into_iter();
-        let about = about.map(|(what, pus)| format!("PUs {pus}: {what}"));
+        let about = about.map(|(what, pus)| format!("CPUs {pus}: {what}"));
         self.lines.into_iter().chain(about).collect()
     }
 }
@@ -114,7 +114,7 @@ pub struct TopologyDiscovery {
 pub enum DiscoveryError {
     /// No source lists any PU.
     #[error(
-        "no online PU is listed below {root}: sys/devices/system/cpu and proc/cpuinfo are missing or empty; are /sys and /proc mounted there?"
+        "no online CPU is listed below {root}: sys/devices/system/cpu and proc/cpuinfo are missing or empty; are /sys and /proc mounted there?"
     )]
     NoPu {
         /// The root that was searched.
@@ -150,7 +150,7 @@ pub fn discover_with_affinity(
         None if root == Path::new("/") => {
             let count = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
             notes.add(
-                "/sys and /proc list no PUs; assumed as many as this process may use, from 0 on",
+                "/sys and /proc list no CPUs; assumed as many as this process may use, from 0 on",
             );
             (0..count).map(PuId).collect()
         }
@@ -175,7 +175,7 @@ pub fn discover_with_affinity(
     let hidden_topology = hypervisor.is_some() && looks_flat;
     if let Some(hypervisor) = hypervisor.as_ref().filter(|_| looks_flat) {
         notes.add(format!(
-            "the hypervisor ({}) shows every PU as a core of its own; PUs may share cores in truth",
+            "the hypervisor ({}) shows every CPU as a core of its own; CPUs may share cores in truth",
             hypervisor.name
         ));
     }
@@ -249,7 +249,7 @@ mod tests {
         for pu in [1, 0, 3] {
             notes.add_about_pu(PuId(pu), "no cache told");
         }
-        assert_eq!(notes.into_lines(), ["a", "PUs 0-1,3: no cache told"]);
+        assert_eq!(notes.into_lines(), ["a", "CPUs 0-1,3: no cache told"]);
     }
 }
 
@@ -288,7 +288,7 @@ mod discover_tests {
         assert_eq!(found.machine.nodes().len(), 1);
         assert_eq!(found.machine.cores().len(), 1);
         let reported =
-            "PUs 1: shown in another NUMA node than its core's first PU; took that one's";
+            "CPUs 1: shown in another NUMA node than its core's first CPU; took that one's";
         assert!(
             found.notes.contains(&reported.to_owned()),
             "{:?}",

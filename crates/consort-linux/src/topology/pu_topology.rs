@@ -114,7 +114,10 @@ fn siblings(
         notes.add_about_pu(pu, "no core shown; assumed a core of its own");
         return pu.into();
     }
-    notes.add_about_pu(pu, "no list of core siblings; cores told apart by core_id");
+    notes.add_about_pu(
+        pu,
+        "no list of core siblings; cores distinguished by core_id",
+    );
     let same = |other: &PuTopologyEntry| other.package == place.package && other.ids == place.ids;
     let members = all.iter().filter(|(_, other)| same(other));
     members.map(|(&pu, _)| pu).collect()
@@ -207,7 +210,7 @@ mod tests {
         let (siblings, notes) = siblings_of_0(&both);
         assert_eq!(siblings, "0-1");
         assert!(notes.contains(
-            &"PUs 0-1: no list of core siblings; cores told apart by core_id".to_owned()
+            &"CPUs 0-1: no list of core siblings; cores distinguished by core_id".to_owned()
         ));
         let other_die = [both[0], both[1], ("cpu1/topology/die_id", "1")];
         assert_eq!(siblings_of_0(&other_die).0, "0");
@@ -216,7 +219,7 @@ mod tests {
     #[test]
     fn package_minus_one_is_unknown() {
         let (_, notes) = siblings_of_0(&[("cpu0/topology/physical_package_id", "-1")]);
-        assert!(notes.contains(&"PUs 0-1: no package shown; assumed package 0".to_owned()));
+        assert!(notes.contains(&"CPUs 0-1: no package shown; assumed package 0".to_owned()));
     }
 }
 

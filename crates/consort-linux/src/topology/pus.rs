@@ -29,7 +29,7 @@ fn read_listed_pus(root: &Path, notes: &mut DiscoveryNotes) -> Option<PuSet> {
     }
     let (pus, source) = find_stand_in(root)?;
     notes.add(format!(
-        "{CPU_DIR}/online is missing or unreadable; took the PUs of {source} as online"
+        "{CPU_DIR}/online is missing or unreadable; took the CPUs of {source} as online"
     ));
     Some(pus)
 }
@@ -43,7 +43,7 @@ pub(crate) fn detect_online_pus(
     let enforced = bounds.pus();
     let Some(shown) = read_listed_pus(root, notes) else {
         if enforced.is_some() {
-            notes.add("no file lists online PUs; took what affinity and cpuset allow");
+            notes.add("no file lists online CPUs; took what affinity and cpuset allow");
         }
         return enforced;
     };

@@ -183,7 +183,7 @@ pub fn first_two() -> [u32; 2] {
 pub fn has_two_pus() -> bool {
     let two = own_pus().len() > 1;
     if !two {
-        skipped("only one PU is allowed here, so no mask is narrower");
+        skipped("only one CPU is allowed here, so no mask is narrower");
     }
     two
 }

@@ -73,7 +73,7 @@ pub(crate) fn sampled() -> PathBuf {
 pub(crate) fn all_pus() -> PuSet {
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online");
     let online = online.unwrap_or_else(|_| "0".into());
-    online.trim().parse().expect("a list of PUs")
+    online.trim().parse().expect("a list of CPUs")
 }
 
 /// Everything that was observed of a program, from its start to its end, with its output.
@@ -205,7 +205,7 @@ pub(crate) fn one_pu() -> PuSet {
 pub(crate) fn pin(child: &Held, pus: &PuSet) {
     let mut mask = CpuSet::new();
     for pu in pus.iter() {
-        mask.set(pu.0 as usize).expect("a PU number");
+        mask.set(pu.0 as usize).expect("a CPU number");
     }
     sched_setaffinity(Pid::from_raw(child.pid() as i32), &mask).expect("our child");
 }

@@ -63,7 +63,7 @@ class Table:
 
 @final
 class Core:
-    """The PUs that share execution units."""
+    """The CPUs that share execution units."""
 
     @property
     def pus(self) -> list[int]: ...
@@ -81,7 +81,7 @@ class Core:
 
 @final
 class Topology:
-    """A machine's PUs and how they share hardware."""
+    """A machine's CPUs and how they share hardware."""
 
     @property
     def pus(self) -> list[int]: ...

@@ -9,7 +9,7 @@ from typing import ClassVar, Union
 
 from ._consort import Decision, View
 
-#: PUs of a thread: one, several, or None for wherever it may run.
+#: CPUs of a thread: one, several, or None for wherever it may run.
 Place = Union[int, Sequence[int], None]
 
 
@@ -30,7 +30,7 @@ class Policy:
     quantum_ms: ClassVar[int] = 100
 
     def decide(self, view: View) -> Decision | Mapping[int, Place] | None:
-        """Decides the next quantum: a Decision, or PUs by thread id, or None for no restrictions."""
+        """Decides the next quantum: a Decision, or CPUs by thread id, or None for no restrictions."""
         raise NotImplementedError(f"{type(self).__name__}.decide(view) is not written")
 
 

@@ -41,7 +41,7 @@ pub fn run_on(
     programs: &[&dyn OpSource],
     length: RunLength,
 ) -> ReferenceOutcome {
-    let chip = Chip::new(spec, None).expect("it has PUs");
+    let chip = Chip::new(spec, None).expect("it has CPUs");
     let placements = (0..)
         .zip(pus)
         .zip(programs)

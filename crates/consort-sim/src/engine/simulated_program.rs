@@ -132,7 +132,7 @@ pub enum EngineError {
         start_ms: f64,
     },
     /// A mapping of logical cores does not name every physical one once.
-    #[error("mapping {0:?} is not a permutation of the PUs")]
+    #[error("mapping {0:?} is not a permutation of the CPUs")]
     Mapping(Vec<usize>),
     /// The operating system's model is unknown.
     #[error(transparent)]

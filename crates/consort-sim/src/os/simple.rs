@@ -6,7 +6,7 @@ use crate::engine::draw::RandomStream;
 
 pub(crate) const PINNED: OsInfo = OsInfo {
     name: "pinned",
-    summary: "deals threads to PUs in turn and leaves them there",
+    summary: "deals threads to CPUs in turn and leaves them there",
     build: |_, _| Box::new(PinnedModel { next: 0 }),
 };
 
@@ -33,7 +33,7 @@ impl OsModel for PinnedModel {
 
 pub(crate) const RANDOM: OsInfo = OsInfo {
     name: "random",
-    summary: "deals threads to PUs anew each quantum, evenly and at random",
+    summary: "deals threads to CPUs anew each quantum, evenly and at random",
     build: |draw, _| Box::new(RandomModel { draw }),
 };
 

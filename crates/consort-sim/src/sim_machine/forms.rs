@@ -66,7 +66,7 @@ impl SimMachine {
             Placement::Restricted(pus) => original.intersection(pus),
         };
         if mask.is_empty() {
-            let warning = format!("thread {id} may not run on any PU of {placement}");
+            let warning = format!("thread {id} may not run on any CPU of {placement}");
             enacted.warnings.push(warning);
         } else if mask != threads[t].queue.allowed {
             self.engine.restrict(t, mask);

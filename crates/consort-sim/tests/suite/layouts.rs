@@ -5,7 +5,7 @@ use consort_sim::machine::{MachineRef, presets};
 
 fn chip(name: &str) -> Chip {
     let spec = presets::find(name).expect("a preset is right");
-    Chip::new(&spec, None).expect("a preset has PUs")
+    Chip::new(&spec, None).expect("a preset has CPUs")
 }
 
 /// Cores, PUs, L2 domains, LLC domains, nodes, packages.
@@ -76,7 +76,7 @@ fn smt_modes_are_limited_by_the_reference() {
     ] {
         let reference: MachineRef = text.parse().expect("it is a reference");
         let loaded = reference.load(&[]).expect("it is a preset");
-        let chip = Chip::new(&loaded.spec, loaded.smt).expect("it has PUs");
+        let chip = Chip::new(&loaded.spec, loaded.smt).expect("it has CPUs");
         assert_eq!(chip.places().len(), pus, "{text}");
     }
 }

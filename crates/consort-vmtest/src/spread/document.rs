@@ -20,21 +20,21 @@ const HEADER: &str = "\
 # kinds of repetition take turns.
 #
 # The guests are emulated by one thread of the host. Timing inside means nothing for real
-# machines, nor do rates per guest second; which PU is chosen among those that the kernel sees is
+# machines, nor do rates per guest second; which CPU is chosen among those that the kernel sees is
 # the real kernel's decision.
 #
 # arrival: `threads` of one process, created one after another; `processes`, forked one after
 # another without exec. after_ms: when it was looked, ms of the guest after the start of the last
 # thread; the first is early, the last is late. A placement is written up to symmetry: every core
-# as the threads on its PUs, the fullest PU first, joined by `|`; cores with the most threads
-# first, then those with the fullest PU, separated by spaces. `1|1 1|0 1|0 0|0`: two threads share
-# a core; `2|0 1|0 1|0 0|0`: two share a PU. Counts are repetitions.
+# as the threads on its CPUs, the fullest CPU first, joined by `|`; cores with the most threads
+# first, then those with the fullest CPU, separated by spaces. `1|1 1|0 1|0 0|0`: two threads share
+# a core; `2|0 1|0 1|0 0|0`: two share a CPU. Counts are repetitions.
 #
-# ends, at the end of the file: as many processes as there are PUs start as above, spin for 300 ms,
+# ends, at the end of the file: as many processes as there are CPUs start as above, spin for 300 ms,
 # and a random half of them is killed; where the others are is looked at. Each table is made again by
 #   cargo run -p consort-vmtest --bin linux-placements -- ends CORES WAYS GUESTS REPETITIONS
 # after_ms counts from the last signal; elapsed times are those of the end of the look. Times depend
-# on how soon the one host thread of the emulation gets round all PUs: an order of magnitude.
+# on how soon the one host thread of the emulation gets round all CPUs: an order of magnitude.
 
 ";
 

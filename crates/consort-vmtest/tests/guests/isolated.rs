@@ -35,7 +35,7 @@ fn threads_of_an_isolated_core_get_a_pu_each() {
     let alone = reasons.filter(|reason| reason.contains("alone, because the OS moves no thread"));
     let pus: BTreeSet<&str> = alone
         .filter_map(|reason| {
-            ["PU 2 alone", "PU 3 alone"]
+            ["CPU 2 alone", "CPU 3 alone"]
                 .into_iter()
                 .find(|pu| reason.contains(pu))
         })

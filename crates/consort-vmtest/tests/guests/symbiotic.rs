@@ -98,7 +98,7 @@ fn pairs_get_the_two_pus_of_a_core() {
     let topology = smt.topology().unwrap();
     check_topology(&outcome, &topology);
     check_choice(&outcome, "asked", "symbiotic", "as requested");
-    check_choice(&outcome, "auto", "workover", "2 PUs share a core");
+    check_choice(&outcome, "auto", "workover", "2 CPUs share a core");
     check_choice(&outcome, "named", "symbiotic", "model /model.toml fits");
     check_choice(
         &outcome,
@@ -120,12 +120,12 @@ fn without_smt_it_is_refused_unless_a_file_tells_of_cores() {
     };
     let refused = outcome.output("asked").unwrap();
     assert!(
-        refused.contains("no PUs share one here; use 'spread'"),
+        refused.contains("no CPUs share one here; use 'spread'"),
         "{refused}"
     );
     assert!(refused.ends_with("status 2"), "{refused}");
     for section in ["auto", "named", "found"] {
         check_choice(&outcome, section, "none", "no gain to be expected here");
     }
-    check_choice(&outcome, "told", "symbiotic", "2 PUs share a core");
+    check_choice(&outcome, "told", "symbiotic", "2 CPUs share a core");
 }

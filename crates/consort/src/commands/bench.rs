@@ -25,7 +25,7 @@ pub(crate) struct BenchArgs {
     /// Make few and short repetitions, which show only that it works
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Rounds that count, or pairs of runs of `overhead`; 12 pairs if not given
+    /// Measured rounds; for `overhead` pairs of runs, 12 if not given
     #[arg(short = 'n', long, value_name = "N", alias = "pairs")]
     pub(crate) rounds: Option<usize>,
     /// Run only this load of `overhead`: pgbench, redis, nginx, serve, churn, forks, ping-pong or loops

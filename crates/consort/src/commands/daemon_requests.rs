@@ -228,7 +228,7 @@ const COLUMNS: &[OutputColumn<ThreadLine>] = &[
     output::number("program", |t| t.program.to_string()),
     output::number("CPU %", |t| format!("{:.0}", 100.0 * t.cpu_share)),
     output::text("class", |t| t.class.clone()),
-    output::number("ran on", |t| {
+    output::number("last CPU", |t| {
         t.last_pu.map_or(String::new(), |pu| pu.to_string())
     }),
     output::text("placed on", |t| t.cpus.clone()),
@@ -285,7 +285,7 @@ pub(crate) fn explanation(why: &ThreadExplanation) -> String {
             "" => String::new(),
             unit => format!(" {unit}"),
         };
-        let _ = writeln!(text, "  {name} = {}{unit}", Cell::Number(fact.value).text());
+        let _ = writeln!(text, "  {name} = {}{unit}", Cell::from(fact.value).text());
     }
     for note in &why.notes {
         let _ = writeln!(text, "plan: {}", escape_invisible(note));

@@ -318,8 +318,8 @@ impl ReplayTimeline {
             }
             let placed = |plan: &Plan| plan.placements.get(&thread.id).map(ToString::to_string);
             let args = json!({
-                "share of a PU": share,
-                "last PU": thread.last_pu.map(|pu| pu.0),
+                "share of a CPU": share,
+                "last CPU": thread.last_pu.map(|pu| pu.0),
                 "was placed": placed(recorded),
                 "would be placed": placed(&turn.plan),
             });

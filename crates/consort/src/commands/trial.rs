@@ -27,7 +27,7 @@ pub(crate) struct RunTrialArgs {
     /// Rounds: in each, the command runs once without management and once with each policy
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = count_parser::<usize>(4..=1_000))]
     pub(crate) rounds: usize,
-    /// Policies to compare with no management, by comma; losers are dropped as soon as that is sure
+    /// Policies to compare with no management, comma-separated; surely worse ones are dropped early
     #[arg(short, long, value_name = "POLICIES", default_value = AUTO, alias = "policy", add = values::live_policy_list())]
     pub(crate) policies: String,
     /// Time after which no further round begins, for example 10m

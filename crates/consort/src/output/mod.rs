@@ -154,10 +154,16 @@ pub(crate) fn grid(heads: &[ColumnHead], rows: impl Iterator<Item = Vec<String>>
 
 /// A share in percent with so many digits behind the point, without the sign.
 pub(crate) fn percent(share: f64, digits: usize) -> String {
-    let text = format!("{:.digits$}", 100.0 * share);
-    let is_zero = text.bytes().all(|b| matches!(b, b'-' | b'0' | b'.'));
-    text.trim_start_matches(if is_zero { "-" } else { "" })
-        .to_owned()
+    decimals(100.0 * share, digits)
+}
+
+/// A number with so many decimals, and without a sign if it rounds to zero.
+pub(crate) fn decimals(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    match text.parse() {
+        Ok(0.0) => text.trim_start_matches('-').to_owned(),
+        _ => text,
+    }
 }
 
 /// A value as `show` writes it; `-` if there is none.
@@ -193,5 +199,13 @@ mod tests {
     fn zero_percent_has_no_sign() {
         let texts = [-1e-9, -0.004, 0.25].map(|share| percent(share, 1));
         assert_eq!(texts, ["0.0", "-0.4", "25.0"]);
+    }
+
+    #[test]
+    fn number_that_rounds_to_zero_has_no_sign() {
+        assert_eq!(decimals(-1e-9, 4), "0.0000");
+        assert_eq!(decimals(-0.04, 1), "0.0");
+        assert_eq!(decimals(-0.05001, 1), "-0.1");
+        assert_eq!(decimals(f64::NEG_INFINITY, 1), "-inf");
     }
 }

@@ -148,7 +148,7 @@ impl<W: Write> SimulationTrace<W> {
                 trace.name_process(processes[pu], &name)?;
             }
             let core_type = &chip.topology().core_types()[place.core_type].name;
-            let name = format!("PU {pu} (core {}, {core_type})", place.core);
+            let name = format!("CPU {pu} (core {}, {core_type})", place.core);
             trace.name_track(track(&processes, pu), &name)?;
         }
         Ok(Self {

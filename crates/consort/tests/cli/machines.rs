@@ -97,19 +97,19 @@ fn every_level_of_the_tree_is_drawn() {
         &[
             "package 1",
             "node 7",
-            "LLC 15, 32 MiB, 14.8 ns > 8 x L2 512 KiB, 12 cycles > 1 zen3 core {2 PUs}: 240-255",
+            "LLC 15, 32 MiB, 14.8 ns > 8 x L2 512 KiB, 12 cycles > 1 zen3 core {2 CPUs}: 240-255",
         ],
     );
     check(
         "core-i9-12900k",
         &[
             "package 0 > node 0",
-            "2 x L2 2 MiB, 17 cycles > 4 e-cores {1 PU}: 16-23",
+            "2 x L2 2 MiB, 17 cycles > 4 e-cores {1 CPU}: 16-23",
         ],
     );
     check(
         "core2-q9550",
-        &["LLC 1, 6 MiB, 5.3 ns > 2 x core {1 PU}: 2-3"],
+        &["LLC 1, 6 MiB, 5.3 ns > 2 x core {1 CPU}: 2-3"],
     );
 }
 

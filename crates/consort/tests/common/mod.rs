@@ -86,6 +86,27 @@ pub fn json(output: &Output) -> Value {
         .unwrap_or_else(|e| panic!("{e} in: {}", String::from_utf8_lossy(&output.stdout)))
 }
 
+/// Runs a command on bad input: exit code 2, nothing on stdout, and one line on stderr that has all
+/// these parts.
+pub fn check_refused_command(command: &mut Command, parts: &[&str]) {
+    let output = run(command);
+    let line = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{command:?}: {line}");
+    assert_eq!(line.lines().count(), 1, "{command:?}: {line}");
+    assert!(output.stdout.is_empty(), "{command:?}");
+    for part in parts {
+        assert!(
+            line.contains(part),
+            "{command:?}: '{part}' is missing in: {line}"
+        );
+    }
+}
+
+/// As `check_refused_command`, for arguments of the binary under test.
+pub fn check_refused(args: &[&str], parts: &[&str]) {
+    check_refused_command(consort().args(args), parts);
+}
+
 /// The warnings of a report without those that a busy host alone causes.
 pub fn warnings(report: &Value) -> Vec<&str> {
     let warnings = report["warnings"].as_array().unwrap().iter();

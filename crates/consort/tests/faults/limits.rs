@@ -24,7 +24,7 @@ fn without_descriptors_for_sampling_threads_are_still_placed() {
         let report = report(&output, 0);
         let sampling = |w: &&&str| w.contains("no sampling");
         unsampled += warnings(&report).iter().filter(sampling).count();
-        let topology = |w: &&str| w.contains("topology") || w.contains("usable PUs");
+        let topology = |w: &&str| w.contains("topology") || w.contains("usable CPUs");
         assert!(
             !warnings(&report).iter().any(topology),
             "{limit}: {:?}",

@@ -189,7 +189,7 @@ threads = [threading.Thread(target=work, args=(n,)) for n in (True, False)]
 #[test]
 fn a_program_with_a_thread_that_placed_itself_takes_turns_all_the_same() {
     if !have("python3") || super::common::pus() < 2 {
-        return skipped("python3 and two PUs are needed");
+        return skipped("python3 and two CPUs are needed");
     }
     let scene = Scene::new();
     let leader = scene.demo("a", &GANG, &["int", "--threads", "2", "--seconds", "6"]);

@@ -68,7 +68,7 @@ fn a_signal_for_a_member_reaches_its_command() {
 #[test]
 fn a_member_is_placed_by_the_leader_and_free_when_its_own_run_is_killed() {
     if pus() < 2 {
-        return skipped("one PU leaves no mask to change");
+        return skipped("one CPU leaves no mask to change");
     }
     let scene = Scene::new();
     let leader = scene.lead(&["int", "--threads", "2", "--seconds", "4"]);

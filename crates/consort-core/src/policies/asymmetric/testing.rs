@@ -156,7 +156,7 @@ fn name(logical: usize) -> ThreadId {
 fn pu_of(decision: &Decision, logical: usize) -> PuId {
     match &decision.placements[&name(logical)] {
         Placement::Restricted(pus) => pus.first().unwrap(),
-        Placement::Unrestricted => panic!("logical core {logical} has no PU"),
+        Placement::Unrestricted => panic!("logical core {logical} has no CPU"),
     }
 }
 

@@ -65,7 +65,7 @@ impl Driver {
         }
         if !roster.let_alone.is_empty() {
             let names = join_names(&roster.let_alone, ", ", ProgramThreads::name);
-            notes.push(format!("threads of theirs must be let alone: {names}"));
+            notes.push(format!("these threads of theirs are not managed: {names}"));
         }
         let members = roster.members.iter();
         let placed: Vec<&ProgramThreads<'_>> = members.filter(|m| m.self_placed > 0).collect();
@@ -90,7 +90,7 @@ impl SlotExplanation<'_> {
                 let beside = if slot.teams.len() < 2 {
                     "alone".to_owned()
                 } else {
-                    format!("beside {}", slot_names(slot, Some(id), roster))
+                    format!("next to {}", slot_names(slot, Some(id), roster))
                 };
                 let (all, quanta) = (self.driver.cores, self.running.quanta);
                 format!("{beside}, on {cores} of {all} cores, for {quanta} quanta of the round")

@@ -178,7 +178,7 @@ fn program_with_unmanaged_thread_is_left_alone() {
         world.turn();
         assert!(!world.plan.paused.contains(&ProgramId(2)));
         assert!(world.plan.placements.keys().all(|thread| thread.pid != 2));
-        assert!(notes(&world).contains("threads of theirs must be let alone: worker (2)"));
+        assert!(notes(&world).contains("these threads of theirs are not managed: worker (2)"));
     }
 }
 

@@ -102,7 +102,7 @@ impl ParticipationHistory {
         thread: &ThreadObservation,
     ) -> Option<Cow<'static, str>> {
         if !view.topology.pus().is_subset(&thread.original) {
-            return Some("it may not run on every PU, and mappings use all".into());
+            return Some("it may not run on every CPU, and mappings use all".into());
         }
         let Some(why) = view.observation.reason_to_leave(thread, JOINS_FROM) else {
             self.idle.insert(thread.id, 0);

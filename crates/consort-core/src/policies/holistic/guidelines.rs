@@ -67,7 +67,7 @@ impl Guidelines {
             report::leave_to_os(thread, why, &mut decision);
         }
         if crowd.groups.is_empty() || view.topology.pus().len() < 2 {
-            let note = "there is nothing to place, or one PU only to place it on";
+            let note = "there is nothing to place, or one CPU only to place it on";
             decision.report.notes.push(note.to_owned());
             return decision;
         }

@@ -233,7 +233,7 @@ pub(super) enum PinningScope {
 impl PinningScope {
     pub(super) fn describe(self) -> &'static str {
         match self {
-            Self::Pu => "each thread stays on its PU",
+            Self::Pu => "each thread stays on its CPU",
             Self::Domain => "threads stay in their cache domain",
             Self::Free => "threads are free to run anywhere, as pinning costs more",
         }

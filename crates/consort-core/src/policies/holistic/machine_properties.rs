@@ -43,7 +43,7 @@ impl MachineProperties {
             "cores that are alike"
         };
         format!(
-            "ground: {} {kind}, {} PUs, up to {} per core, {} LLC domains, {} NUMA nodes",
+            "ground: {} {kind}, {} CPUs, up to {} per core, {} LLC domains, {} NUMA nodes",
             self.cores, self.pus, self.smt, self.llcs, self.nodes
         )
     }

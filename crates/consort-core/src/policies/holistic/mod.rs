@@ -76,7 +76,7 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
         OptionInfo {
             name: MODEL,
             default: "auto",
-            meaning: "interference model for cores that PUs share: auto (the shipped one that fits), a name or FILE.toml",
+            meaning: "interference model for cores that CPUs share: auto (the shipped one that fits), a name or FILE.toml",
         },
         OptionInfo {
             name: OBJECTIVE,

@@ -152,7 +152,7 @@ const fn promise(policy: &'static str, promise: &'static str) -> PolicyPromise {
 const WAITING_SIBLINGS: &[PolicyPromise] = &[
     promise(
         "utility",
-        "the large core goes to whom most of a program's time depends on",
+        "the large core goes to the thread on which most of a program's time depends",
     ),
     promise(
         "kuths",
@@ -165,7 +165,7 @@ const WAITING_SIBLINGS: &[PolicyPromise] = &[
 const SINGLE_THREADS: &[PolicyPromise] = &[
     promise(
         "pie",
-        "the large core goes to whom it is estimated to speed up most",
+        "the large core goes to the thread that it is estimated to speed up most",
     ),
     promise("hrrs", "the large core goes to every thread in turn"),
 ];
@@ -174,7 +174,7 @@ const SINGLE_THREADS: &[PolicyPromise] = &[
 const SINGLE_THREADS_ALIKE: &[PolicyPromise] = &[
     promise(
         "fair-progress",
-        "the large core goes to whom small cores have slowed down most",
+        "the large core goes to the thread that small cores have slowed down most",
     ),
     promise("hrrs", "the large core goes to every thread in turn"),
 ];
@@ -225,9 +225,9 @@ fn preferences(
     } else if load.multithreaded >= PROGRAMS_TO_CHOOSE_FROM && load.threads > ground.pus {
         (TOO_MANY, TOO_MANY_PROGRAMS)
     } else if ground.smt > 1 {
-        ("PUs share cores", SHARED_CORES)
+        ("CPUs share cores", SHARED_CORES)
     } else {
-        ("one PU per core", &[])
+        ("one CPU per core", &[])
     }
 }
 
@@ -303,7 +303,7 @@ mod tests {
         };
         assert!(is_lasting(TOO_MANY, &one_runs));
         assert!(!is_lasting(TOO_MANY, &load(2, 4)));
-        assert!(!is_lasting("PUs share cores", &one_runs));
+        assert!(!is_lasting("CPUs share cores", &one_runs));
     }
 
     #[test]

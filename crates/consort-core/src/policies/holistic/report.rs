@@ -45,7 +45,7 @@ pub(super) fn describe_levels(
     let unpriced = unpriced_rules(known);
     if !unpriced.is_empty() {
         said.push(format!(
-            "not priced, since nothing tells what they need: {}",
+            "not priced, because their needs are not known: {}",
             unpriced.join(", ")
         ));
     }
@@ -86,7 +86,7 @@ fn describe_level(level: &ChoiceLevel) -> String {
     let how = match &level.how {
         ChoiceBasis::Predicted => "the cheapest".to_owned(),
         ChoiceBasis::Priority(resource) => format!("best for the {resource}, which comes first"),
-        ChoiceBasis::Undecided => "nothing that is known tells them apart".to_owned(),
+        ChoiceBasis::Undecided => "nothing that is known distinguishes them".to_owned(),
     };
     format!(
         "{}: {} million cycles per s: {}, {how}",

@@ -157,12 +157,12 @@ impl<'a> Assigner<'a> {
         history: &PlaceHistory,
     ) -> Vec<(PuId, &'static str)> {
         let mut assignment = PuAssignment::new(slots, members);
-        assignment.give_pus("stays in its group, so stays on its PU", |m| {
+        assignment.give_pus("stays in its group, so stays on its CPU", |m| {
             let place = history.place(m.id());
             let here = place.filter(|(last, _)| *last == group);
             here.into_iter().map(|(_, pu)| pu).collect()
         });
-        assignment.give_pus("returns to the PU that it used most", |m| {
+        assignment.give_pus("returns to the CPU that it used most", |m| {
             history.most_used_pus(m.id())
         });
         let mut lightest_first: Vec<(f64, PuId)> = Vec::new();

@@ -181,7 +181,7 @@ impl Occupancy {
                 let (number, all) = (index + 1, groups.len());
                 let reason = Reason {
                     considered: format!("{}, so group {number} of {all}", member.rank_text()),
-                    chosen: format!("PU {pu}: {rule}"),
+                    chosen: format!("CPU {pu}: {rule}"),
                     facts: member.facts(),
                 };
                 decision.place(member.id(), Placement::Restricted(pu.into()), reason);
@@ -189,7 +189,7 @@ impl Occupancy {
             }
         }
         for left in queue {
-            self.leave_to_os(&left, "no PU of its mask is left in any group", decision);
+            self.leave_to_os(&left, "no CPU of its mask is left in any group", decision);
         }
     }
 
@@ -213,7 +213,7 @@ impl Occupancy {
             };
             let reason = Reason {
                 considered: candidate.rank_text(),
-                chosen: format!("PU {pu}: others have left, so it keeps its place"),
+                chosen: format!("CPU {pu}: others have left, so it keeps its place"),
                 facts: candidate.facts(),
             };
             decision.place(candidate.id(), Placement::Restricted(pu.into()), reason);

@@ -200,7 +200,7 @@ fn threads_stay_on_a_node_with_room() {
     let decision = decide(&mut *policy("workover"), &topology, &seen);
     for (i, pu) in pus(&decision, &[1, 2, 3, 4, 5, 6, 7, 8]).iter().enumerate() {
         let node = usize::from(pu.unwrap() >= 4);
-        assert_eq!(node, i % 2, "thread {} on PU {pu:?}", i + 1);
+        assert_eq!(node, i % 2, "thread {} on CPU {pu:?}", i + 1);
     }
     assert_eq!(distinct(cores(&topology, &decision, &[1, 2, 3, 4])), 4);
 }
@@ -266,7 +266,7 @@ proptest! {
             let mut taken = PuSet::new();
             for (_, pus) in restricted(&decision) {
                 prop_assert_eq!(pus.len(), 1);
-                prop_assert!(taken.intersection(&pus).is_empty(), "a PU is given twice");
+                prop_assert!(taken.intersection(&pus).is_empty(), "a CPU is given twice");
                 taken = taken.union(&pus);
             }
         }

@@ -33,12 +33,12 @@ pub(crate) const INFO: PolicyInfo = PolicyInfo {
     quantum_ms: 1000,
     live: true,
     simulated: true,
-    summary: "gives each active thread an idle core first, then an idle PU",
+    summary: "gives each active thread an idle core first, then an idle CPU",
     options: &[OptionInfo {
         name: "active",
         default: "0.25",
         meaning: "threads below this share of one CPU are not placed (0 to 1); with 0 every \
-                  thread that runs is placed, even while other work waits for its PU",
+                  thread that runs is placed, even while other work waits for its CPU",
     }],
     open,
 };
@@ -284,7 +284,7 @@ impl<'a> CoreSlots<'a> {
         };
         let rivals = cores.iter().copied().filter(is_rival).take(RIVALS);
         let alternative = |core: usize| Alternative {
-            place: format!("core of PU {}", pus_of(core)),
+            place: format!("core of CPU {}", pus_of(core)),
             cost: (self.taken[core] - usize::from(core == chosen)) as f64,
             measure: "other placed threads".into(),
             is_chosen: core == chosen,
@@ -358,9 +358,9 @@ impl ReleasedThreads {
     /// Returns the reason for leaving a thread to the kernel, if any.
     fn reason_to_leave(&self, id: ThreadId) -> Option<Cow<'static, str>> {
         let why = if self.all > 0 {
-            "work waits for PUs and none is idle, so that the kernel balances"
+            "work waits for CPUs and none is idle, so that the kernel balances"
         } else if self.single.contains_key(&id) {
-            "other work runs on the PU that it had"
+            "other work runs on the CPU that it had"
         } else {
             return None;
         };

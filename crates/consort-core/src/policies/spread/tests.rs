@@ -87,7 +87,7 @@ fn threads_are_released_while_other_work_waits() {
             .iter()
             .all(|(placed, _)| *placed)
     );
-    let why = "not placed: work waits for PUs and none is idle, so that the kernel balances";
+    let why = "not placed: work waits for CPUs and none is idle, so that the kernel balances";
     let released = reasons(&mut *policy, &contended(0.5, 0.1));
     assert_eq!(released, [(false, why.to_owned()), (false, why.to_owned())]);
     let soon = reasons(&mut *policy, &alone);

@@ -75,7 +75,7 @@ impl IsolationSchedule {
         // As long as the largest group needs for a turn of each member.
         let most = groups.iter().map(Vec::len).max().unwrap_or(1) as u64;
         decision.quantum_ns = Some(self.alone_ns.saturating_mul(most));
-        let note = "the threads of each core take turns on one of its PUs, to be measured alone";
+        let note = "the threads of each core take turns on one of its CPUs, to be measured alone";
         decision.report.notes.push(note.to_owned());
         for (number, group) in groups.iter().enumerate() {
             let members: Vec<&ThreadObservation> = group.iter().map(|&i| crew.members[i]).collect();
@@ -92,12 +92,12 @@ impl IsolationSchedule {
             });
             for member in &members {
                 let Some(pu) = pu else {
-                    leave_to_os(member, "its group has no PU in common", decision);
+                    leave_to_os(member, "its group has no CPU in common", decision);
                     continue;
                 };
                 let reason = Reason {
                     considered: "its group of the last quantum".to_owned(),
-                    chosen: format!("PU {pu}, in turns with its group, to be measured alone"),
+                    chosen: format!("CPU {pu}, in turns with its group, to be measured alone"),
                     facts: Vec::new(),
                 };
                 decision.place(member.id, Placement::Restricted(pu.into()), reason);

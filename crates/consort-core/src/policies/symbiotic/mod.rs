@@ -248,7 +248,7 @@ fn check_requirements(
 ) -> Result<(), PolicyError> {
     if topology.smt() < 2 {
         return Err(unfit_error(
-            "pairs threads that share a core, and no PUs share one here; use 'spread'",
+            "pairs threads that share a core, and no CPUs share one here; use 'spread'",
         ));
     }
     if offers.tier_of(Signal::CycleStack) == Some(Tier::Sampling) && !may_estimate {

@@ -105,7 +105,7 @@ impl Partners {
                             let name = |i: usize| &*crew.members[domain.members[i]].name;
                             let alternatives = { rivals.into_iter() }
                                 .map(|(i, cost)| Alternative {
-                                    place: format!("beside {}", name(i)),
+                                    place: format!("next to {}", name(i)),
                                     cost,
                                     measure: objective.cost_name().into(),
                                     is_chosen: chosen == Some(i),
@@ -154,7 +154,7 @@ impl Partners {
             chosen: if group.len() < 2 {
                 "alone on its core".to_owned()
             } else {
-                format!("beside {names}, of the groups with the least cost")
+                format!("next to {names}, of the groups with the least cost")
             },
             facts: prediction.map_or_else(Vec::new, |p| {
                 vec![

@@ -180,7 +180,7 @@ fn threads_that_disturb_each_other_least_share_cores() {
     assert!(world.total() < before);
     let reason = &decision.report.threads[&thread_id(0)];
     assert!(
-        reason.chosen.contains("beside thread-2"),
+        reason.chosen.contains("next to thread-2"),
         "{}",
         reason.chosen
     );
@@ -216,7 +216,7 @@ fn threads_are_measured_alone_once_a_period() {
                     .collect();
                 assert!(
                     pus.iter().all(|core| core[0] == core[1]),
-                    "in turns on one PU"
+                    "in turns on one CPU"
                 );
             }
             decision.quantum_ns.is_some()
@@ -306,7 +306,7 @@ fn useless_machines_are_refused() {
     let counted = offers(Tier::Counters);
     let lone = refusal(&Topology::uniform(4, 1).unwrap(), &counted, "");
     assert!(
-        lone.ends_with("no PUs share one here; use 'spread'"),
+        lone.ends_with("no CPUs share one here; use 'spread'"),
         "{lone}"
     );
     let estimated = refusal(&smt, &offers(Tier::Sampling), ",estimated=false");

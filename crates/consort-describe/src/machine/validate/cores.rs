@@ -225,7 +225,7 @@ fn check_entries(
     at.require(entries >= parts, "entries", message);
     let kept = u64::from(reserve) * u64::from(ways);
     let message =
-        format!("is {reserve} for each of {ways} PUs; expected at most entries, {entries}");
+        format!("is {reserve} for each of {ways} CPUs; expected at most entries, {entries}");
     at.require(kept <= u64::from(entries), "reserve", message);
 }
 

@@ -107,7 +107,7 @@ fn check_layout(spec: &MachineSpec, at: &mut KeyScope<'_>) {
         }
     }
     let pus = count_pus(spec);
-    let message = format!("makes {pus} PUs; expected at most {MAX_PUS}");
+    let message = format!("makes {pus} CPUs; expected at most {MAX_PUS}");
     here.require(pus <= MAX_PUS, "", message);
     for name in spec.core_types.keys() {
         let used = layout.groups().any(|group| group.core_type == *name);

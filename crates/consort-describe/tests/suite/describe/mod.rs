@@ -131,7 +131,7 @@ fn impossible_topologies() {
         "[layout]",
         "llc_domains_per_node = 1",
         "llc_domains_per_node = 1025",
-        "layout: makes 4100 PUs; expected at most 4096",
+        "layout: makes 4100 CPUs; expected at most 4096",
     );
 }
 

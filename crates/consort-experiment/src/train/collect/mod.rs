@@ -148,7 +148,7 @@ fn collect_group(
 pub enum CollectError {
     /// Nothing shares a core.
     #[error(
-        "{machine}: its cores have one PU each: there are no co-runners to train on; \
+        "{machine}: its cores have one CPU each: there are no co-runners to train on; \
          train on a machine with SMT"
     )]
     NoCoRunners {
@@ -156,7 +156,7 @@ pub enum CollectError {
         machine: String,
     },
     /// More threads than a core has PUs.
-    #[error("{machine}: a core has {pus} PUs, so {ways} threads cannot share it; use 2 to {pus}")]
+    #[error("{machine}: a core has {pus} CPUs, so {ways} threads cannot share it; use 2 to {pus}")]
     Ways {
         /// The machine.
         machine: String,
@@ -166,7 +166,7 @@ pub enum CollectError {
         ways: u32,
     },
     /// The counters do not measure a part of the model.
-    #[error("{machine}: its counters do not tell {missing}, which training needs")]
+    #[error("{machine}: its counters do not measure {missing}, which training needs")]
     NotCounted {
         /// The machine.
         machine: String,
@@ -275,11 +275,11 @@ mod tests {
         let refused = |training: &Training| collected(training, 1).unwrap_err().to_string();
         let mut single = training("power8", &FOUR, &[2]);
         single.chip = chip("power8", Some(1));
-        assert!(refused(&single).contains("one PU each"));
+        assert!(refused(&single).contains("one CPU each"));
         let wide = training("power8", &FOUR, &[16]);
         assert_eq!(
             refused(&wide),
-            "power8: a core has 8 PUs, so 16 threads cannot share it; use 2 to 8"
+            "power8: a core has 8 CPUs, so 16 threads cannot share it; use 2 to 8"
         );
         let mut short = training("power8", &FOUR, &[2]);
         short.quanta = 2;

@@ -147,7 +147,7 @@ fn count_narrow_masks(number: usize) -> GuestResult<()> {
     for _ in 0..number {
         narrower += usize::from(pus()? < all);
     }
-    println!("{narrower} of {number} looks narrower than {all} PUs");
+    println!("{narrower} of {number} looks narrower than {all} CPUs");
     Ok(())
 }
 

@@ -160,7 +160,7 @@ pub(crate) fn check_own_mask(scheduler: &mut Scheduler) -> GuestResult<()> {
     settle(scheduler, &plan_on_pus(&load.threads, &"2".parse()?))?;
     let seen = observe_pus(scheduler, &load.threads, true)?;
     ensure(seen == BTreeSet::from([2]), || format!("seen on {seen:?}"))?;
-    println!("only on PU 2");
+    println!("only on CPU 2");
     Ok(())
 }
 
@@ -214,7 +214,7 @@ pub(crate) fn check_relief(scheduler: &mut Scheduler) -> GuestResult<()> {
     }
     let seen = observe_pus(scheduler, &load.threads, true)?;
     let reliefs = scheduler.stats().reliefs - before;
-    println!("reliefs {reliefs}, seen on PUs {seen:?}");
+    println!("reliefs {reliefs}, seen on CPUs {seen:?}");
     ensure(reliefs > 0, || "never relieved".to_owned())?;
     ensure(seen.iter().any(|&pu| pu != 0), || {
         format!("only on {seen:?}")

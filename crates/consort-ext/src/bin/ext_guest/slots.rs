@@ -102,7 +102,7 @@ fn check_counts(before: &ExtStats, stats: &ExtStats, lasted: Duration) -> GuestR
     let share = idle.as_secs_f64() / lasted.as_secs_f64() / f64::from(2 * GANG);
     let slots = stats.slots_opened - before.slots_opened;
     println!(
-        "slots {slots}, overlaps {}, overruns {}, forced idle {share:.2} of the gangs' PUs",
+        "slots {slots}, overlaps {}, overruns {}, forced idle {share:.2} of the gangs' CPUs",
         stats.overlaps, stats.overruns
     );
     ensure(stats.overlaps == 0 && stats.overruns == 0, || {

@@ -38,7 +38,7 @@ pub(crate) fn check_forks(scheduler: &mut Scheduler, topology: &Topology) -> Gue
         words.next() == Some(pus.as_str()) && words.last() == Some("1")
     };
     let governed = said.lines().filter(good).count();
-    println!("children {governed} of {CHILDREN} governed and with all PUs in sight");
+    println!("children {governed} of {CHILDREN} governed and with all CPUs in sight");
     ensure(governed == CHILDREN, || said.clone())
 }
 

@@ -57,7 +57,7 @@ pub(super) fn add_mappings(
     output.notes.push(format!(
         "Core 2 Quad, pairs of programs with four threads each: {} mappings of each of {} \
          pairs. Gap of throughput to the best of them, mean and worst: {}. Number of pairs for \
-         which each mapping is the best: {}. Better than every mapping, with a gap below 0: {}. A mapping leaves a PU idle while all \
+         which each mapping is the best: {}. Better than every mapping, with a gap below 0: {}. A mapping leaves a CPU idle while all \
          threads that it put there wait; who may move threads can use it. What holistic tries out \
          before it settles is in its gap.",
         mapped.mappings,

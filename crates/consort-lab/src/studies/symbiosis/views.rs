@@ -122,7 +122,7 @@ fn change(frame: &Frame, both: [&str; 2]) -> Option<String> {
     let named = named.map(|(cause, change)| format!("{cause} {change:+.3}"));
     Some(format!(
         "From {} to {} the cycles per instruction of all programs together go from {before:.3} to \
-         {after:.3}, by cause mostly {}; a thread comes onto another PU {:.2} and {:.2} times a second and \
+         {after:.3}, by cause mostly {}; a thread comes onto another CPU {:.2} and {:.2} times a second and \
          is away from the node of its memory for {:.0} and {:.0} % of its time.",
         both[0],
         both[1],

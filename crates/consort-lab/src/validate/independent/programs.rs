@@ -306,7 +306,7 @@ fn synchronisation_checks(inputs: &GroupInputs<'_>) -> CheckResult {
 
 fn check_splash_program(row: &SplashCallsRow, ours: &ThreadCounts) -> [ValidationCheck; 2] {
     let (name, threads) = (&row.program, row.threads);
-    let on = format!("{name}, {threads} threads on {EPYC_CORES} PUs");
+    let on = format!("{name}, {threads} threads on {EPYC_CORES} CPUs");
     let kernel = KERNEL.check(
         format!("splash-kernel/{name}-{threads}"),
         format!("processor time in the kernel, {on}"),

@@ -25,7 +25,7 @@ fn check_told(error: &DescribeError, text: &str) {
 pub fn machine_file(text: &str) {
     match machine::parse(FILE, text) {
         Ok(spec) => {
-            let chip = Chip::new(&spec, None).expect("a valid machine has PUs");
+            let chip = Chip::new(&spec, None).expect("a valid machine has CPUs");
             assert!((1..=MAX_PUS as usize).contains(&chip.places().len()));
             let capacities = chip.topology().core_types().iter().map(|t| t.capacity);
             assert_eq!(capacities.max(), Some(1024));

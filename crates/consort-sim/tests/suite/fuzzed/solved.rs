@@ -40,7 +40,7 @@ pub fn description(input: &[u8]) -> bool {
     let (Some(spec), Some(program)) = (spec, program) else {
         return false;
     };
-    let chip = Chip::new(&spec, None).expect("a valid machine has PUs");
+    let chip = Chip::new(&spec, None).expect("a valid machine has CPUs");
     if chip.places().len() > MOST_PUS {
         return false;
     }

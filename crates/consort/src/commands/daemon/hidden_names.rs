@@ -121,7 +121,7 @@ mod tests {
             assert_eq!(strangers.conceal(text.to_owned()), WITHHELD, "{text}");
         }
         for text in [
-            "core of PU 0: stays",
+            "core of CPU 0: stays",
             "slots run in turn: sh (900)",
             "47110 ms",
         ] {

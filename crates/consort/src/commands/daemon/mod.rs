@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct DaemonArgs {
     #[command(flatten)]
     pub(crate) manage: ManageArgs,
-    /// Socket to listen on, not /run/consort/control.sock or $XDG_RUNTIME_DIR/consort/control.sock
+    /// Socket to listen on, instead of /run/consort/control.sock or $XDG_RUNTIME_DIR/consort/control.sock
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
 }
@@ -198,7 +198,7 @@ impl RunningDaemon {
         let machine = self.control_loop.machine_mut();
         for (id, why) in machine.live().unmanaged_threads() {
             let reason = turn.plan.report.threads.entry(id).or_default();
-            reason.chosen = format!("left alone: {why}");
+            reason.chosen = format!("not managed: {why}");
         }
         for id in &turn.enacted.moved {
             let placement = turn.plan.placements.get(id);

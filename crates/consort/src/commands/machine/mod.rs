@@ -259,6 +259,6 @@ const MACHINES: &[OutputColumn<MachineRow>] = &[
     text("name", |r| r.name.clone()),
     text("title", |r| r.title.clone()),
     number("cores", |r| r.cores.to_string()),
-    number("pus", |r| r.pus.to_string()),
+    number("CPUs", |r| r.pus.to_string()),
     text("origin", |r| r.origin.clone()),
 ];

@@ -30,7 +30,7 @@ pub(super) fn draw_tree(chip: &Chip) -> Vec<String> {
         (domains.llcs, "LLC domain"),
         (topology.l2s().len(), "L2 domain"),
         (domains.cores, "core"),
-        (chip.places().len(), "PU"),
+        (chip.places().len(), "CPU"),
     ];
     let counts = counts.iter().filter(|(n, _)| *n > 0);
     let counts: Vec<String> = counts.map(|(n, what)| count(*n, what)).collect();
@@ -124,7 +124,7 @@ fn run_text(chip: &Chip, run: &[L2Cluster]) -> String {
     if !name.ends_with("core") {
         name += " core";
     }
-    let ways = count(shape.pus / shape.cores, "PU");
+    let ways = count(shape.pus / shape.cores, "CPU");
     let pus = run.iter().fold(PuSet::new(), |all, g| all.union(&g.pus));
     let Some(l2) = &core.l2 else {
         let cores = run.len() * shape.cores;
@@ -171,7 +171,7 @@ fn core_type_lines(row: &CoreTypeRow, core: &CoreSpec) -> Vec<String> {
     let (name, capacity, pus) = (&row.name, row.capacity, &row.pus);
     let cores = count(row.cores, "core");
     let mut lines = vec![format!(
-        "core type {name}: {cores}, capacity {capacity}, PUs {pus}"
+        "core type {name}: {cores}, capacity {capacity}, CPUs {pus}"
     )];
     let l1s = [("L1I", &core.l1i), ("L1D", &core.l1d)];
     let l1s = l1s.map(|(name, cache)| cache_line(name, cache, owner(cache.per)));
@@ -268,7 +268,7 @@ fn pmu(spec: &MachineSpec) -> String {
     let fixed = spec.pmu.events.iter().filter(|event| event.fixed).count();
     let fixed = count(fixed, "fixed counter");
     let (programmable, noise) = (spec.pmu.programmable, 100.0 * spec.pmu.read_noise);
-    format!("PMU per PU: {fixed}, {programmable} programmable, read noise {noise:.1} %")
+    format!("PMU per CPU: {fixed}, {programmable} programmable, read noise {noise:.1} %")
 }
 
 const EVENT_COLUMNS: &[OutputColumn<PmuEventSpec>] = &[
@@ -304,7 +304,7 @@ fn cycles(n: f64) -> String {
 
 fn owner(scope: Scope) -> &'static str {
     match scope {
-        Scope::Pu => "per PU",
+        Scope::Pu => "per CPU",
         Scope::Core => "per core",
     }
 }

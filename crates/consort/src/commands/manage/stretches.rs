@@ -29,8 +29,10 @@ pub(crate) struct TrialArgs {
 
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct MetricArgs {
-    /// Number that measures progress: file:PATH or cmd:COMMAND, the last number there, or
-    /// prometheus:http://127.0.0.1:PORT/metrics#NAME; instructions, or waiting for CPUs, if not given
+    /// Number that measures progress: file:PATH or cmd:COMMAND, the last number there;
+    /// prometheus:http://127.0.0.1:PORT/metrics#NAME; with `consort trial` also print:TEXT, the number
+    /// after TEXT in the command's output. If not given, `consort trial` takes the time, and the others
+    /// instructions or waiting for CPUs
     #[arg(long, value_name = "SOURCE", value_parser = str::parse::<MetricSource>)]
     pub(crate) metric: Option<MetricSource>,
     /// Meaning of the number

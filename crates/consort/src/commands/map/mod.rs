@@ -58,10 +58,10 @@ pub(crate) struct MapArgs {
     /// Model of the operating system beneath the mappings, simulated
     #[arg(long, value_name = "NAME", default_value = "linux")]
     pub(crate) os: String,
-    /// Relative change from which on the use of a resource counts as varying
+    /// Relative change above which the use of a resource counts as varying
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_share)]
     pub(crate) varies: f64,
-    /// Relative change from which on time, or cycles by one cause, count as moved
+    /// Relative change above which time, or cycles by one cause, count as moved
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_share)]
     pub(crate) moves: f64,
     /// Seed of all randomness, simulated

@@ -146,16 +146,16 @@ pub(super) struct CycleExplanation {
 
 const CAUSE_COLUMNS: &[OutputColumn<ExplanationTerm>] = &[
     text("cycles per instruction", |t| t.name.to_owned()),
-    number("alone", |t| format!("{:.4}", t.alone)),
-    number("together", |t| format!("{:.4}", t.value)),
+    number("alone", |t| output::decimals(t.alone, 4)),
+    number("together", |t| output::decimals(t.value, 4)),
     number("slower by (%)", |t| {
         output::or_dash(t.slowdown_part, |part| output::percent(part, 1))
     }),
 ];
 const FACT_COLUMNS: &[OutputColumn<ExplanationTerm>] = &[
     text("average", |t| t.name.to_owned()),
-    number("alone", |t| Cell::Number(t.alone).text()),
-    number("together", |t| Cell::Number(t.value).text()),
+    number("alone", |t| Cell::from(t.alone).text()),
+    number("together", |t| Cell::from(t.value).text()),
     text("unit", |t| t.unit.to_owned()),
 ];
 

@@ -51,7 +51,7 @@ pub(crate) enum Fidelity {
     /// By rates of described programs; whole runs under policies.
     #[default]
     Fast,
-    /// Cycle by cycle: traced programs (traces/index.csv in the sources, or files that consort profile --trace wrote), one per PU from the first.
+    /// Cycle by cycle: traced programs (traces/index.csv in the sources, or files that consort profile --trace wrote), one per CPU from the first.
     Reference,
 }
 

@@ -19,7 +19,7 @@ const MOST_COPIES: u32 = 1024;
 
 const COLUMNS: &[OutputColumn<ProgramRun>] = &[
     text("program", |p| p.name.clone()),
-    number("PU", |p| p.pu.to_string()),
+    number("CPU", |p| p.pu.to_string()),
     number("alone (ms)", |p| format!("{:.3}", p.alone_s * 1e3)),
     number("together (ms)", |p| format!("{:.3}", p.together_s * 1e3)),
     number("slowdown", |p| format!("{:.3}", p.slowdown)),
@@ -50,7 +50,7 @@ pub(super) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
     ];
     if let Some((_, option)) = refused.iter().find(|(is_given, _)| *is_given) {
         return Err(bad_input(format!(
-            "{option} is for --fidelity fast; the reference leaves each program on its PU"
+            "{option} is for --fidelity fast; the reference leaves each program on its CPU"
         )));
     }
     let chip = descriptions::chip(&args.setup.machine)?;

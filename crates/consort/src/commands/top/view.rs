@@ -488,7 +488,7 @@ mod tests {
     fn status(packages: u32, cores: u32, ways: u32, threads: u32) -> DaemonStatus {
         let text = json!({
             "pid": 7, "version": "0.1.0", "uptime_s": 61.0, "policy": "workover",
-            "policy_requested": "auto", "policy_reason": "2 PUs share a core",
+            "policy_requested": "auto", "policy_reason": "2 CPUs share a core",
             "tier": "sampling", "quantum_ms": 1000.0, "plans": 60, "moves": 12, "nudges": 20,
             "undone": 1, "own_cpu_s": 0.3, "own_cpu_share": 0.005, "cores": [], "programs": [],
             "threads": [], "warnings": []

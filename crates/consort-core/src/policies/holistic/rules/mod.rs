@@ -106,9 +106,9 @@ pub(super) const RULES: &[PricingRule; 9] = &[
     PricingRule {
         name: "bandwidth",
         sentence: "programs of high bandwidth do not run at the same time on one memory path: \
-                   beside a heavier co-runner they are spread over time, beside a lighter one \
+                   next to a heavier co-runner they are spread over time, next to a lighter one \
                    over space",
-        basis: "a path that is asked for L times what it has slows everybody on it down by L",
+        basis: "a path that is asked for L times what it has slows all that use it down by L",
         needs: &[Characteristic::Path],
         role: Role::Shared,
         cost: |case, group| {
@@ -158,7 +158,7 @@ pub(super) const RULES: &[PricingRule; 9] = &[
         name: "synchronisation",
         sentence: "siblings that synchronise often are pinned, so that none lags",
         basis: "programs that wait more often than run queues are balanced go at the pace of the \
-                sibling with the least of a PU, and wait while a stranger has one's turn",
+                sibling with the least of a CPU, and wait while a stranger has one's turn",
         needs: &[Characteristic::Syncs, Characteristic::Lag],
         role: Role::Pinning,
         cost: |case, group| {
@@ -184,8 +184,8 @@ pub(super) const RULES: &[PricingRule; 9] = &[
     PricingRule {
         name: "input and output",
         sentence: "threads with frequent input and output are free to run anywhere",
-        basis: "a thread that comes back to a PU that is taken waits 3 ms; pinned that is its own \
-                PU, free it is only when all are taken",
+        basis: "a thread that comes back to a CPU that is taken waits 3 ms; pinned that is its own \
+                CPU, free it is only when all are taken",
         needs: &[Characteristic::Inputs],
         role: Role::Pinning,
         cost: |case, group| {
@@ -202,7 +202,7 @@ pub(super) const RULES: &[PricingRule; 9] = &[
     PricingRule {
         name: "utilisation",
         sentence: "no core is without work while a thread waits for another",
-        basis: "the cycles of PUs without a thread, as far as others have several",
+        basis: "the cycles of CPUs without a thread, as far as others have several",
         needs: &[],
         role: Role::TotalOnly,
         cost: |case, group| {

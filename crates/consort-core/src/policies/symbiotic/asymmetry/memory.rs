@@ -50,7 +50,7 @@ impl MemoryShares {
         let has = |name: &&&str| offers.stack().iter().any(|known| known == **name);
         let Some(component) = COMPONENTS.iter().find(has) else {
             return Err(format!(
-                "cannot tell memory-bound threads for core-asymmetry: this machine offers no \
+                "cannot identify memory-bound threads for core-asymmetry: this machine offers no \
                  memory-stall, and its cycle stack [{}] has no component of data stalls (one of \
                  {})",
                 offers.stack().join(", "),

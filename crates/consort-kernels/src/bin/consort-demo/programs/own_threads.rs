@@ -57,10 +57,10 @@ impl PinSelfArgs {
             let kept = if mask_kept {
                 "kept"
             } else {
-                "changed by somebody else"
+                "changed by another program"
             };
             let word = DemoVerdict::from_ok(report.ok).word();
-            format!("pinned-0 on PU {pu}: mask {kept}, {units} units: {word}")
+            format!("pinned-0 on CPU {pu}: mask {kept}, {units} units: {word}")
         };
         print_result(report.ok, format, text, &report)
     }
@@ -75,7 +75,7 @@ impl PinSelfArgs {
         match allowed.contains(&pu) {
             true => Ok(pu),
             false => Err(DemoError::Unavailable(format!(
-                "--pu {pu}: not among the allowed PUs {allowed:?}"
+                "--pu {pu}: not among the allowed CPUs {allowed:?}"
             ))),
         }
     }
@@ -107,7 +107,7 @@ fn run_pinned(pu: usize, deadline: Instant) -> Result<(bool, (u64, bool)), DemoE
     let mut mask = CpuSet::new();
     mask.set(pu)
         .and_then(|()| sched_setaffinity(Pid::from_raw(0), &mask))
-        .map_err(DemoError::system(format!("cannot pin to PU {pu}")))?;
+        .map_err(DemoError::system(format!("cannot pin to CPU {pu}")))?;
     let worked = work(deadline)?;
     let now = own_mask().map_err(DemoError::system("cannot read the affinity mask"))?;
     Ok((now == mask, worked))
