@@ -54,11 +54,30 @@ pub fn lay_out(heads: &[ColumnHead], rows: &[Vec<String>], width: Option<usize>)
     let mut text = drawn.collect::<Vec<_>>().join("\n");
     if !missed.is_empty() {
         let missed: Vec<&str> = missed.iter().map(|&c| heads[c].text.as_str()).collect();
-        // One line, which is broken with the rest of the text.
-        text += &format!(
-            "hidden (terminal too narrow): {}; use --wide to show all\n",
-            missed.join(", ")
-        );
+        let missed = missed.join(", ");
+        let note = format!("hidden (terminal too narrow): {missed}; use --wide to show all");
+        text += &(break_between_words(&note, width) + "\n");
+    }
+    text
+}
+
+/// A note in lines of at most `width` characters, unless a word is longer.
+fn break_between_words(note: &str, width: usize) -> String {
+    let (mut text, mut used) = (String::new(), 0);
+    for word in note.split(' ') {
+        let gap = match used {
+            0 => "",
+            used if used + 1 + word.width() <= width => " ",
+            _ => "\n  ",
+        };
+        used = word.width()
+            + match gap {
+                "" => 0,
+                " " => used + 1,
+                _ => 2,
+            };
+        text += gap;
+        text += word;
     }
     text
 }
@@ -224,10 +243,8 @@ mod tests {
         ];
         let rows = [row(&["x", "1234567890", "1234567890"])];
         let text = lay_out(&heads, &rows, Some(20));
-        assert!(
-            text.contains("hidden (terminal too narrow): a; use --wide"),
-            "{text}"
-        );
+        let note = "\nhidden (terminal too\n  narrow): a; use\n  --wide to show all\n";
+        assert!(text.ends_with(note), "{text}");
         assert_eq!(text.matches("1234567890").count(), 1);
     }
 

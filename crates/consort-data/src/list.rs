@@ -86,8 +86,7 @@ impl<'a, R> List<'a, R> {
         Self { columns, rows }
     }
 
-    /// The list for people in lines of at most `width` characters, of any length if `None`. A last line
-    /// that names hidden columns may be longer.
+    /// The list for people in lines of at most `width` characters, of any length if `None`.
     pub fn to_text(&self, width: Option<usize>) -> String {
         let heads = self.columns.iter().map(|column| ColumnHead {
             text: column.header.to_owned(),
