@@ -24,7 +24,7 @@ fn document(out: &Path, more: &[&str]) -> Value {
     json(&reproduce(out, &[more, &["--format", "json"]].concat()))
 }
 
-/// Names and contents of a folder's files, host times taken out.
+/// Names and contents of a folder's files, without host times and the command at the foot of pages.
 fn contents(out: &Path) -> BTreeMap<String, String> {
     let files = std::fs::read_dir(out).unwrap().map(|entry| {
         let path = entry.unwrap().path();
@@ -39,7 +39,8 @@ fn contents(out: &Path) -> BTreeMap<String, String> {
 
 fn without_seconds(text: &str) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(text) else {
-        return text.to_owned();
+        let foot = text.rfind("<footer>").unwrap_or(text.len());
+        return text[..foot].to_owned();
     };
     if let Some(report) = value.get_mut("report") {
         report["seconds"].take();
@@ -80,7 +81,9 @@ fn the_list_names_every_study_with_its_source_and_time() {
     }
     let table = run(consort().args(["reproduce", "list", "--wide"]));
     let table = String::from_utf8(table.stdout).unwrap();
-    assert_eq!(table.lines().count(), 1 + ids.len(), "{table}");
+    let mut first_words: Vec<&str> = table.lines().filter_map(|l| l.split(' ').next()).collect();
+    first_words.retain(|word| ids.contains(word));
+    assert_eq!(first_words, ids, "{table}");
     assert!(table.contains("Peternier"), "{table}");
 }
 

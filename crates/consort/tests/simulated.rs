@@ -270,7 +270,7 @@ fn bad_input_is_one_line_and_nothing_is_written() {
         &["-m", "power7", "-w", "hmmer", "--timeline", "/no/such/t"],
         &["/no/such/t", "there is no folder /no/such\n"],
     );
-    refused(&["-m", "live", "-w", "hmmer"], &["machine --list"]);
+    refused(&["-m", "live", "-w", "hmmer"], &["list machines"]);
     check_refused(
         &[
             "compare", "-m", "power7", "-w", "hmmer", "-p", "linux", "--runs", "0",
