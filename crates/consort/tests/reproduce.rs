@@ -24,7 +24,7 @@ fn document(out: &Path, more: &[&str]) -> Value {
     json(&reproduce(out, &[more, &["--format", "json"]].concat()))
 }
 
-/// Names and contents of a folder's files, host times taken out.
+/// Names and contents of a folder's files, without host times and the command at the foot of pages.
 fn contents(out: &Path) -> BTreeMap<String, String> {
     let files = std::fs::read_dir(out).unwrap().map(|entry| {
         let path = entry.unwrap().path();
