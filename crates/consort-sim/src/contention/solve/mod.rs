@@ -33,6 +33,8 @@ const TOLERANCE: f64 = 1e-6;
 /// Change below which a core rests until the others have come as far.
 const SETTLED: f64 = 0.5 * TOLERANCE;
 const MOST_ITERATIONS: u32 = 1000;
+/// Iteration from which no error is extrapolated.
+const PLAIN_FROM: u32 = MOST_ITERATIONS / 2;
 /// Share of the new value in each step, at first.
 const STEP: f64 = 0.9;
 /// Iterations after which the step is halved where the change has hardly fallen: the set
@@ -197,6 +199,11 @@ impl<'a> SolverState<'a> {
         let (mut residual, mut before) = (f64::INFINITY, f64::INFINITY);
         let mut step = STEP;
         for iterations in 1..=MOST_ITERATIONS {
+            if iterations == PLAIN_FROM {
+                self.paces
+                    .iter_mut()
+                    .for_each(|pace| pace.extrapolates = false);
+            }
             let is_whole = self.wake(iterations == MOST_ITERATIONS);
             self.update(sharing);
             residual = self.step(step, sharing);
