@@ -10,8 +10,8 @@ use consort_sim::program::{ProgramSpec, presets};
 use consort_sim::workload::{DescriptionFile, LoadError, ProgramSource};
 use std::sync::Arc;
 
-/// What a chip's event for misses of the L2 counts: misses of demand, or where it has no event for
-/// these, everything that the L2 requests, its prefetchers' requests and code included.
+/// The quantity that a chip's event for misses of the L2 counts: misses of demand, or without an event
+/// for these, everything that the L2 requests, its prefetchers' requests and code included.
 pub(crate) fn l2_event(spec: &MachineSpec) -> &'static str {
     let mut events = spec.pmu.events.iter();
     match events.any(|event| event.counts == Quantity::L2Misses) {

@@ -17,7 +17,7 @@ pub(crate) struct SimulatedKernel {
     map: LogicalMap,
     pus: Vec<PuState>,
     slice_ps: u64,
-    /// True if a thread has come to a PU or left it since that was last asked.
+    /// True if a thread has come to a PU or left it since the last tick was set.
     loads_changed: bool,
 }
 
