@@ -268,7 +268,7 @@ impl DaemonSnapshot {
         self.turn = Some(turn);
     }
 
-    /// Removes processes that are no longer managed, and programs without any thread left, so that
+    /// Removes processes that are no longer managed, and programs that have no other process, so that
     /// clients need not wait for the next turn.
     pub(super) fn remove_processes(&mut self, pids: &BTreeSet<u32>) {
         let Some(turn) = &mut self.turn else {
