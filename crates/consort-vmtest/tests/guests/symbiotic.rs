@@ -83,7 +83,7 @@ fn check_report(outcome: &GuestOutput) {
     let threads = report["threads"].as_array().unwrap();
     let paired = threads
         .iter()
-        .filter(|thread| thread["reason"].to_string().contains("beside"));
+        .filter(|thread| thread["reason"].to_string().contains("next to"));
     // Reasons are those of the last plan, for which a thread may have had no turn on a busy host;
     // that all four have a place is seen in their masks.
     assert!(paired.count() >= 2, "{report}");
