@@ -61,7 +61,7 @@ def test_unknown_names_get_the_nearest() -> None:
         (lambda: consort.compare(MACHINE, WORKLOAD, ["linx"]), "unknown policy 'linx'"),
         (lambda: consort.compare(MACHINE, "3**mcf", ["linux"]), "workload '3\\*\\*mcf': position 3"),
         (lambda: consort.compare(MACHINE, WORKLOAD, []), "policies: there are none"),
-        (lambda: consort.compare(MACHINE, WORKLOAD, ["linux"], baseline="lin"), "did you mean 'linux'"),
+        (lambda: consort.compare(MACHINE, WORKLOAD, ["linux"], baseline="linx"), "did you mean 'linux'"),
         (lambda: consort.compare(MACHINE, WORKLOAD, ["linux"], runs=0), "runs: is 0; expected 1"),
         (lambda: consort.compare(MACHINE, WORKLOAD, ["linux"], alone_s=-1), "alone_s: is -1; expected"),
         (lambda: consort.reproduce("W99"), "unknown study 'W99'"),
