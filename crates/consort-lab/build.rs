@@ -1,6 +1,5 @@
-//! Gives the crate a fingerprint of what decides its results: the sources of the
-//! simulation and of the studies, the described machines and programs, and the
-//! versions of all dependencies.
+//! Gives the crate a fingerprint of what decides its results: the sources of the simulation and of
+//! the studies, the described machines and programs, and the versions of all dependencies.
 //!
 //! The fingerprint depends on the contents and names of files alone, so every
 //! host gives the same. It changes with comments, too: a result that is computed

@@ -1,8 +1,7 @@
 //! Time of one decision of a policy: `cargo bench -p consort-core`.
 //!
-//! The budget: below 1 ms for 80 threads on 40 cores,
-//! below 20 ms for 1,024 threads on 512 cores. Every iteration sees other
-//! FPU usages, so group membership changes and nothing is settled.
+//! The budget: below 1 ms for 80 threads on 40 cores, below 20 ms for 1,024 threads on 512 cores.
+//! Every iteration sees other FPU usages, so group membership changes and nothing is settled.
 
 #![expect(clippy::unwrap_used, reason = "a bench may fail loudly")]
 

@@ -1,8 +1,7 @@
 //! Time of the interference model, in both directions: `cargo bench -p consort-core --bench model`.
 //!
-//! The whole decision of one slice may take 1 ms for 80 threads on 40 cores and
-//! 20 ms for 1,024 threads on 512 cores; the matching needs most of that,
-//! so the costs of all pairs aim below 3 ms.
+//! The whole decision of one slice may take 1 ms for 80 threads on 40 cores and 20 ms for 1,024
+//! threads on 512 cores; the matching needs most of that, so the costs of all pairs aim below 3 ms.
 
 #![expect(clippy::unwrap_used, reason = "a bench may fail loudly")]
 

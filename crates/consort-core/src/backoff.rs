@@ -7,11 +7,11 @@
 //! harmful, and continues otherwise. All estimates are those of [`crate::trial`].
 //!
 //! The progress that raises the suspicion is instructions per second of CPU and waiting time if
-//! instructions are counted, else the share of runnable time that threads spent on a PU. The quanta
-//! that are compared must have the same active threads, otherwise a difference could come from the
-//! threads. If threads were hardly on the PUs of the plan, nothing is concluded either, because the
-//! plan was not in force. Threads that are throttled by a limit of their control group do not
-//! count, because they wait for the limit under any plan.
+//! instructions are counted, else the share of runnable time that threads spent on a CPU. The
+//! quanta that are compared must have the same active threads, otherwise a difference could come
+//! from the threads. If threads were hardly on the CPUs of the plan, nothing is concluded either,
+//! because the plan was not in force. Threads that are throttled by a limit of their control group
+//! do not count, because they wait for the limit under any plan.
 
 use crate::ids::ThreadId;
 use crate::sample::{Observation, ThreadObservation};
@@ -25,9 +25,9 @@ use std::collections::{BTreeSet, VecDeque};
 const WINDOW: usize = 4;
 /// Quanta before a change that an interval needs.
 const LEAST_BEFORE: usize = 3;
-/// Least share of a PU that an active thread wants.
+/// Least share of a CPU that an active thread wants.
 const ACTIVE_SHARE: f64 = 0.05;
-/// Threads must spend at least this share of their time on the PUs of the plan, otherwise the
+/// Threads must spend at least this share of their time on the CPUs of the plan, otherwise the
 /// quantum does not count for or against it.
 const HELD: f64 = 0.5;
 /// Pairs of stretches after which a policy that is not surely harmful is no longer suspected.
@@ -63,7 +63,7 @@ pub struct Backoff {
 #[derive(Clone, Debug)]
 struct QuantumProgress {
     progress: f64,
-    /// True if threads were mostly on the PUs of the last plan: only then does the quantum speak
+    /// True if threads were mostly on the CPUs of the last plan: only then does the quantum speak
     /// for or against that plan.
     held: bool,
     active: BTreeSet<ThreadId>,
@@ -130,7 +130,7 @@ impl Backoff {
         latest.filter(|verdict| verdict.effect.is_some())
     }
 
-    /// Number of plans without a conclusion, because threads did not stay on their PUs.
+    /// Number of plans without a conclusion, because threads did not stay on their CPUs.
     pub fn inconclusive_plans(&self) -> u64 {
         self.not_held
     }

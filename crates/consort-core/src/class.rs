@@ -18,9 +18,9 @@ pub enum Class {
     Mixed,
     /// Busy, with unknown instructions.
     Unknown,
-    /// Mostly off the PU: waiting for events, locks or I/O.
+    /// Mostly off the CPU: waiting for events, locks or I/O.
     Blocked,
-    /// Never on a PU.
+    /// Never on a CPU.
     Idle,
 }
 
@@ -50,7 +50,7 @@ impl MemoryLimit {
 /// Numbers from which [`classify`] derives a class.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ThreadTraits {
-    /// Share of the thread's life in which it ran or waited for a PU, 0 to 1.
+    /// Share of the thread's life in which it ran or waited for a CPU, 0 to 1.
     pub wanted_share: f64,
     /// Instruction mix by time.
     pub mix: Option<Mix>,
@@ -58,7 +58,7 @@ pub struct ThreadTraits {
     pub memory_stall: Option<f64>,
 }
 
-/// Least share of the time that a thread runs or waits for a PU; below it the thread is blocked.
+/// Least share of the time that a thread runs or waits for a CPU; below it the thread is blocked.
 pub const BLOCKED_BELOW: f64 = 0.05;
 /// Least share of CPU time that a memory thread waits behind loads: the greater half.
 pub const MEMORY_FROM: f64 = 0.5;

@@ -22,7 +22,7 @@ pub trait Machine {
     /// Error of a machine that can no longer be observed or changed.
     type Error: std::error::Error;
 
-    /// The PUs as they are now.
+    /// The CPUs as they are now.
     fn topology(&self) -> &Topology;
 
     /// The signals that it offers now, each with its tier.
@@ -186,7 +186,7 @@ impl<M: Machine> ControlLoop<M> {
         self.backoff.verdict()
     }
 
-    /// Number of plans without a conclusion, because threads did not stay on their PUs.
+    /// Number of plans without a conclusion, because threads did not stay on their CPUs.
     pub fn inconclusive_plans(&self) -> u64 {
         self.backoff.inconclusive_plans()
     }

@@ -1,4 +1,4 @@
-//! Identifiers of PUs, threads and programs.
+//! Identifiers of CPUs, threads and programs.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -27,18 +27,19 @@ pub enum LintFinding {
     UnknownThread(ThreadId),
     /// An unmanaged thread is restricted.
     Unmanaged(ThreadId),
-    /// A thread has no PU left to run on.
+    /// A thread has no CPU left to run on.
     Nowhere(ThreadId),
-    /// A thread is placed on PUs that it may not use.
+    /// A thread is placed on CPUs that it may not use.
     OutsideMask {
         /// The thread.
         thread: ThreadId,
-        /// The PUs outside its mask.
+        /// The CPUs outside its mask.
         pus: PuSet,
     },
-    /// A PU is the only one of several threads while another PU that one of them may use has none.
+    /// A CPU is the only one of several threads while another CPU that one of them may use has
+    /// none.
     BookedTwice {
-        /// The PU.
+        /// The CPU.
         pu: PuId,
         /// The threads that have no other.
         threads: Vec<ThreadId>,
@@ -127,8 +128,8 @@ fn lint_thread(
     })
 }
 
-/// Finds PUs that are the only choice of several threads while one of these threads could use a PU
-/// to which no thread is restricted.
+/// Finds CPUs that are the only choice of several threads while one of these threads could use a
+/// CPU to which no thread is restricted.
 fn lint_bookings(topology: &Topology, seen: &Observation, plan: &Plan) -> Vec<LintFinding> {
     let mut booked: BTreeMap<PuId, Vec<ThreadId>> = BTreeMap::new();
     let mut used = PuSet::new();

@@ -163,10 +163,9 @@ pub fn energy_delay_js(energy_j: f64, time_s: f64) -> f64 {
     energy_j * time_s
 }
 
-/// Energy-delay-squared product E·T², in joule-seconds squared. Lower is
-/// better; it does not change with voltage to the first order. Martin,
-/// "Towards an energy complexity of computation", Information Processing
-/// Letters 77, 2001.
+/// Energy-delay-squared product E·T², in joule-seconds squared. Lower is better; it does not change
+/// with voltage to the first order. Martin, "Towards an energy complexity of computation",
+/// Information Processing Letters 77, 2001.
 #[doc(alias = "ED squared")]
 pub fn energy_delay_squared_js2(energy_j: f64, time_s: f64) -> f64 {
     energy_j * time_s * time_s
@@ -184,8 +183,8 @@ pub fn throughput_per_watt(instructions: f64, time_s: f64, mean_power_w: f64) ->
     quotient(quotient(instructions, time_s)?, mean_power_w)
 }
 
-/// Processor utilisation: time that PUs were busy over time that there were
-/// PUs, 0 to 1. `busy_pu_s` is summed over PUs; `None` without PUs or time.
+/// Processor utilisation: time that CPUs were busy over time that there were
+/// CPUs, 0 to 1. `busy_pu_s` is summed over CPUs; `None` without CPUs or time.
 #[doc(alias = "processor utilisation")]
 pub fn utilisation(busy_pu_s: f64, pus: usize, elapsed_s: f64) -> Option<f64> {
     quotient(busy_pu_s, pus as f64 * elapsed_s)

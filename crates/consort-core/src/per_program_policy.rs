@@ -160,7 +160,7 @@ mod tests {
     use crate::topology::Topology;
     use rand::SeedableRng;
 
-    /// Sends all managed threads to one PU and pauses every program.
+    /// Sends all managed threads to one CPU and pauses every program.
     struct To(&'static str);
 
     impl Policy for To {

@@ -13,7 +13,7 @@ use std::fmt;
 pub enum Placement {
     /// Anywhere that the thread could run without Consort.
     Unrestricted,
-    /// On these PUs only; a subset of its original mask.
+    /// On these CPUs only; a subset of its original mask.
     Restricted(PuSet),
 }
 

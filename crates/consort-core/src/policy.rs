@@ -32,7 +32,7 @@ pub enum PolicyForm {
     #[default]
     Software,
     /// Below the operating system, which sees logical cores that are all alike. The policy maps
-    /// these to PUs: the threads that it observes and places are logical cores, each with its
+    /// these to CPUs: the threads that it observes and places are logical cores, each with its
     /// occupant.
     Hardware,
 }
@@ -56,7 +56,7 @@ pub struct Wishes {
     /// every system call and every switch of the whole machine; the other numbers cost time per
     /// thread.
     pub calls: bool,
-    /// True if the policy uses the idle time of the PUs, which shows whether other work waits for
+    /// True if the policy uses the idle time of the CPUs, which shows whether other work waits for
     /// them.
     pub idle: bool,
     /// True if the policy uses accesses of the L1D, for which a live machine gives up a counter that

@@ -1,4 +1,4 @@
-//! Sets of PUs, written as Linux writes CPU lists: `0-3,8`.
+//! Sets of CPUs, written as Linux writes CPU lists: `0-3,8`.
 
 use crate::ids::PuId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,15 +8,15 @@ use thiserror::Error;
 
 const WORD_BITS: u32 = u64::BITS;
 
-/// Highest PU number that a set accepts, so that a typing error does not allocate gigabytes.
+/// Highest CPU number that a set accepts, so that a typing error does not allocate gigabytes.
 pub const MAX_PU: u32 = 65_535;
 
-/// A set of PUs of any size.
+/// A set of CPUs of any size.
 ///
 /// Two sets with the same members are equal however they were made.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PuSet {
-    /// Bit `i` of word `w` is PU `64 w + i`; the last word is never zero.
+    /// Bit `i` of word `w` is CPU `64 w + i`; the last word is never zero.
     words: Vec<u64>,
 }
 
@@ -29,7 +29,7 @@ pub enum PuSetError {
     /// A range runs backwards.
     #[error("range {0}-{1} runs backwards")]
     Backwards(u32, u32),
-    /// A PU number is beyond [`MAX_PU`].
+    /// A CPU number is beyond [`MAX_PU`].
     #[error("CPU {0} is beyond the highest supported, {MAX_PU}")]
     TooHigh(u32),
 }
@@ -40,7 +40,7 @@ impl PuSet {
         Self::default()
     }
 
-    /// Adds a PU; numbers beyond [`MAX_PU`] are ignored.
+    /// Adds a CPU; numbers beyond [`MAX_PU`] are ignored.
     pub fn insert(&mut self, pu: PuId) {
         if pu.0 > MAX_PU {
             return;
@@ -52,7 +52,7 @@ impl PuSet {
         self.words[word] |= 1 << (pu.0 % WORD_BITS);
     }
 
-    /// Removes a PU.
+    /// Removes a CPU.
     pub fn remove(&mut self, pu: PuId) {
         if let Some(word) = self.words.get_mut((pu.0 / WORD_BITS) as usize) {
             *word &= !(1 << (pu.0 % WORD_BITS));
@@ -60,7 +60,7 @@ impl PuSet {
         self.trim();
     }
 
-    /// Returns true if the PU is a member.
+    /// Returns true if the CPU is a member.
     pub fn contains(&self, pu: PuId) -> bool {
         self.words
             .get((pu.0 / WORD_BITS) as usize)

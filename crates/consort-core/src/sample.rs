@@ -113,13 +113,13 @@ pub struct ThreadObservation {
     pub id: ThreadId,
     /// Its name (`comm`).
     pub name: Arc<str>,
-    /// PUs that its own affinity and cpuset allow; plans stay within them.
+    /// CPUs that its own affinity and cpuset allow; plans stay within them.
     pub original: Arc<PuSet>,
     /// True for a thread that may be placed. Unmanaged threads, for example real-time threads and
     /// threads with an affinity that was set on purpose, are observed too, because they take part
     /// in contention.
     pub managed: bool,
-    /// The PU that it was last seen on.
+    /// The CPU that it was last seen on.
     pub last_pu: Option<PuId>,
     /// Its counters over the interval.
     pub sample: Sample,
@@ -178,7 +178,8 @@ pub struct Observation {
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     pub throttled: BTreeMap<ThreadId, Throttle>,
-    /// Idle time of all usable PUs over about the last second, in PUs; `None` if it is not measured.
+    /// Idle time of all usable CPUs over about the last second, in CPUs; `None` if it is not
+    /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_pus: Option<f64>,
     /// Threads that are better left to the operating system. The control loop adds them.
@@ -248,7 +249,7 @@ impl Observation {
     }
 
     /// Reason to leave a thread to the operating system, for a policy that places threads that want
-    /// at least a share `active` of a PU; `None` if it may place the thread. Policies with an
+    /// at least a share `active` of a CPU; `None` if it may place the thread. Policies with an
     /// `active` of 0.01 or less want threads that hardly run, so they place brief and throttled
     /// threads too.
     pub fn reason_to_leave(
@@ -269,7 +270,7 @@ impl Observation {
         }
     }
 
-    /// Share of its runnable time that a thread waited for a PU, 0 to 1; `None` if it is not
+    /// Share of its runnable time that a thread waited for a CPU, 0 to 1; `None` if it is not
     /// measured, or if a limit of its control group throttled the thread.
     pub fn waiting_share(&self, thread: &ThreadObservation) -> Option<f64> {
         if self.throttled.contains_key(&thread.id) {
@@ -280,7 +281,7 @@ impl Observation {
         (wanted_ns > 0.0).then(|| wait_ns / wanted_ns)
     }
 
-    /// Main activity of a thread over the interval. A thread that waits for a PU, or that is
+    /// Main activity of a thread over the interval. A thread that waits for a CPU, or that is
     /// throttled, is not blocked.
     pub fn class_of(&self, thread: &ThreadObservation) -> Class {
         let known = self.classes.get(&thread.id).copied();
@@ -310,7 +311,7 @@ impl Observation {
         self.classes = classes.collect();
     }
 
-    /// A thread's share of one PU over the interval: 1 if it never left it.
+    /// A thread's share of one CPU over the interval: 1 if it never left it.
     pub fn cpu_share(&self, thread: &ThreadObservation) -> f64 {
         if self.interval_ns == 0 {
             return 0.0;
@@ -318,8 +319,8 @@ impl Observation {
         thread.sample.cpu_time_ns() / self.interval_ns as f64
     }
 
-    /// Share of the interval in which a thread ran or waited for a PU: the share that it would use
-    /// if there were room. Without a measurement of waiting, its share of a PU.
+    /// Share of the interval in which a thread ran or waited for a CPU: the share that it would use
+    /// if there were room. Without a measurement of waiting, its share of a CPU.
     pub fn wanted_share(&self, thread: &ThreadObservation) -> f64 {
         if self.interval_ns == 0 {
             return 0.0;

@@ -44,11 +44,11 @@ impl fmt::Display for Tier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Signal {
-    /// Time on a PU, ns.
+    /// Time on a CPU, ns.
     CpuTime,
-    /// Time runnable but not on a PU, ns.
+    /// Time runnable but not on a CPU, ns.
     WaitTime,
-    /// Part of the CPU time that was spent on PUs of the plan, ns; absent if the plan left the
+    /// Part of the CPU time that was spent on CPUs of the plan, ns; absent if the plan left the
     /// thread unrestricted.
     PlannedTime,
     /// Core cycles.
@@ -62,11 +62,11 @@ pub enum Signal {
     MemoryStall,
     /// Bytes of distinct code executed.
     CodeFootprint,
-    /// Number of times that the thread was put on a PU.
+    /// Number of times that the thread was put on a CPU.
     Runs,
     /// Context switches.
     ContextSwitches,
-    /// Moves from one PU to another.
+    /// Moves from one CPU to another.
     Migrations,
     /// Page faults.
     PageFaults,
@@ -79,7 +79,7 @@ pub enum Signal {
     /// core's privilege level shows them.
     #[doc(alias = "transition bit")]
     UserReturns,
-    /// 1 if the thread was on a PU or waited for one at the end of the interval, else 0.
+    /// 1 if the thread was on a CPU or waited for one at the end of the interval, else 0.
     Runnable,
     /// 1 if the thread waited for its siblings at the end of the interval, spinning or asleep, else
     /// 0. The source is an instrumented library or futex events.
@@ -111,7 +111,8 @@ pub enum Signal {
     /// Cycles in which its requests were queued for the bus or for memory.
     BusQueueCycles,
     /// The thread's share of the machine's energy, J: its own use, and of the rest the same share
-    /// that it had of the time of all threads on PUs. The sum over threads is the machine's energy.
+    /// that it had of the time of all threads on CPUs. The sum over threads is the machine's
+    /// energy.
     Energy,
 }
 

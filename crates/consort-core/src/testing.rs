@@ -33,7 +33,7 @@ pub(crate) fn observation(topology: &Topology, threads: &[(u32, f64)]) -> Observ
     observation_with_activity(topology, &threads.iter().map(active).collect::<Vec<_>>())
 }
 
-/// Threads as (tid, FPU usage, share of a PU).
+/// Threads as (tid, FPU usage, share of a CPU).
 pub(crate) fn observation_with_activity(
     topology: &Topology,
     threads: &[(u32, f64, f64)],

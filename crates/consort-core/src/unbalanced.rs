@@ -1,10 +1,10 @@
-//! Correction of every policy's plan for PUs among which the operating system moves no threads.
+//! Correction of every policy's plan for CPUs among which the operating system moves no threads.
 //!
 //! A place is usually a core or more, and the operating system spreads the threads of a place over
-//! its PUs. On PUs that it does not balance ([`Topology::unbalanced_pus`]), threads stay where they
-//! were put, so that two can share one PU while another is idle. A place there is therefore one PU.
-//! A thread that could run there as well as elsewhere, for example because a tool set its mask to
-//! all PUs, has not chosen such PUs and is kept off them.
+//! its CPUs. On CPUs that it does not balance ([`Topology::unbalanced_pus`]), threads stay where
+//! they were put, so that two can share one CPU while another is idle. A place there is therefore
+//! one CPU. A thread that could run there as well as elsewhere, for example because a tool set its
+//! mask to all CPUs, has not chosen such CPUs and is kept off them.
 
 use crate::ids::{PuId, ThreadId};
 use crate::plan::{Decision, Placement};
@@ -14,7 +14,7 @@ use crate::topology::Topology;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Removes unbalanced PUs from the masks of threads that may also run elsewhere.
+/// Removes unbalanced CPUs from the masks of threads that may also run elsewhere.
 pub(crate) fn hide_unbalanced(topology: &Topology, seen: &mut Observation) {
     let unbalanced = topology.unbalanced_pus();
     if unbalanced.is_empty() {
@@ -28,8 +28,8 @@ pub(crate) fn hide_unbalanced(topology: &Topology, seen: &mut Observation) {
     }
 }
 
-/// Replaces places on unbalanced PUs by single PUs, as evenly as possible. A thread keeps its
-/// earlier PU, else the one that it is on, if no other thread needs it more.
+/// Replaces places on unbalanced CPUs by single CPUs, as evenly as possible. A thread keeps its
+/// earlier CPU, else the one that it is on, if no other thread needs it more.
 pub(crate) fn split_places(
     topology: &Topology,
     seen: &Observation,
@@ -58,7 +58,7 @@ pub(crate) fn split_places(
                     waiting.push((thread.id, there));
                 }
             }
-            // The operating system does not move these threads, so their PUs are taken.
+            // The operating system does not move these threads, so their CPUs are taken.
             _ if thread.sample.cpu_time_ns() > 0.0 => {
                 let pu = thread.last_pu.filter(|pu| unbalanced.contains(*pu));
                 pu.into_iter()
@@ -67,8 +67,8 @@ pub(crate) fn split_places(
             _ => {}
         }
     }
-    // Threads that keep their PU come first, because a newcomer could take it, and then two threads
-    // would move.
+    // Threads that keep their CPU come first, because a newcomer could take it, and then two
+    // threads would move.
     let mut homeless = Vec::new();
     for (id, pus) in waiting {
         let before = match current.get(&id) {
@@ -114,14 +114,14 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Two cores of two PUs, with these unbalanced; PUs 0 and 2 are a core.
+    /// Two cores of two CPUs, with these unbalanced; CPUs 0 and 2 are a core.
     fn machine(unbalanced: &str) -> Topology {
         Topology::uniform(2, 2)
             .unwrap()
             .with_unbalanced(&set(unbalanced))
     }
 
-    /// Places of threads 1, 2, ... that a policy put on these PUs, after the earlier places.
+    /// Places of threads 1, 2, ... that a policy put on these CPUs, after the earlier places.
     fn places(unbalanced: &str, wanted: &[&str], before: &[&str]) -> Vec<String> {
         let topology = machine(unbalanced);
         let threads: Vec<(u32, f64)> = (1..).zip(wanted).map(|(tid, _)| (tid, 0.5)).collect();

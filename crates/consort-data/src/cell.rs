@@ -3,9 +3,8 @@
 use consort_core::stats::{ConfidenceInterval, RatioInterval};
 use serde::{Deserialize, Serialize};
 
-/// One value of a table. In JSON counts and numbers are numbers, an interval is
-/// `{mean, ci95, n}`, text is a string, and what is missing is `{missing}` with
-/// the reason.
+/// One value of a table. In JSON counts and numbers are numbers, an interval is `{mean, ci95, n}`,
+/// text is a string, and what is missing is `{missing}` with the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Cell {

@@ -119,10 +119,9 @@ impl ReportTable {
     /// A table without rows.
     ///
     /// # Errors
-    /// If the table's key is not made of `a-z`, `0-9`, `-`, `_` (it becomes
-    /// part of a file name), or a column's key is empty, is `key`, ends in
-    /// `_ci95` or `_n` (which the CSV form adds), holds a comma, a colon, a
-    /// quote or blanks, or occurs twice.
+    /// If the table's key is not made of `a-z`, `0-9`, `-`, `_` (it becomes part of a file name),
+    /// or a column's key is empty, is `key`, ends in `_ci95` or `_n` (which the CSV form adds),
+    /// holds a comma, a colon, a quote or blanks, or occurs twice.
     pub fn new(
         key: &str,
         title: &str,

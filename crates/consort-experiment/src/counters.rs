@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub struct ProgramCounters {
     /// Instructions completed.
     pub instructions: f64,
-    /// Core cycles while on PUs: executed cycles.
+    /// Core cycles while on CPUs: executed cycles.
     pub cycles: f64,
     /// Accesses to the L1D.
     pub l1d_accesses: f64,
@@ -49,9 +49,9 @@ pub struct ProgramCounters {
     pub fpu_busy_cycles: f64,
     /// Time of the threads by activity.
     pub time: ThreadTime,
-    /// Times that a thread was put on a PU on which another, or none, had been.
+    /// Times that a thread was put on a CPU on which another, or none, had been.
     pub context_switches: u64,
-    /// Times that a thread came onto another PU than its last.
+    /// Times that a thread came onto another CPU than its last.
     pub migrations: u64,
     /// Cycles by cause, in the order of [`CpiStack::NAMES`]; together the cycles with progress.
     #[serde(serialize_with = "by_cause")]
@@ -172,7 +172,7 @@ fn by_cause<S: Serializer>(cycles: &[f64; 12], serializer: S) -> Result<S::Ok, S
 /// Time of threads, summed over them, s. A thread that has ended spends none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ThreadTime {
-    /// On PUs.
+    /// On CPUs.
     pub on_pu_s: f64,
     /// Of `on_pu_s`, spinning for siblings.
     pub spin_s: f64,
@@ -205,8 +205,8 @@ impl ThreadTime {
         self.on_pu_s + self.queue_s + self.asleep_s + self.io_s + self.paused_s
     }
 
-    /// Share of the time that is on PUs, 0 to 1: utilisation, as an operating system reckons it
-    /// for threads that have a PU each, spinning included. `None` if no time has passed.
+    /// Share of the time that is on CPUs, 0 to 1: utilisation, as an operating system reckons it
+    /// for threads that have a CPU each, spinning included. `None` if no time has passed.
     pub fn utilisation(&self) -> Option<f64> {
         let total_s = self.total_s();
         (total_s > 0.0).then(|| self.on_pu_s / total_s)

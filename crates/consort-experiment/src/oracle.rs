@@ -37,7 +37,7 @@ pub(super) const QUANTUM_MS: u64 = 100;
 
 /// Swaps that the search for groups of more than two tries, per thread.
 const SWAPS_PER_THREAD: usize = 50;
-/// Share of a PU from which a thread takes part, as for `symbiotic`.
+/// Share of a CPU from which a thread takes part, as for `symbiotic`.
 const ACTIVE: f64 = 0.1;
 
 /// Objective of an oracle, and the pairs that it chooses among.
@@ -236,10 +236,10 @@ impl Machine for OracleMachine {
     }
 }
 
-/// Solver of groups on the first of the cores with most PUs.
+/// Solver of groups on the first of the cores with most CPUs.
 pub struct GroupSlowdowns {
     solver: Solver,
-    /// PUs of the core.
+    /// CPUs of the core.
     pus: Vec<usize>,
     /// Every phase that has been seen; its place is its number.
     phases: Vec<Arc<Phase>>,
@@ -303,7 +303,7 @@ impl GroupSlowdowns {
             .collect();
         let solution = self.solver.solve(&running);
         let mut speeds: Vec<f64> = solution.threads.iter().map(|rates| rates.ips).collect();
-        // A group of more threads than PUs takes turns.
+        // A group of more threads than CPUs takes turns.
         let turns = threads.len() as f64 / running.len().max(1) as f64;
         speeds.iter_mut().for_each(|speed| *speed /= turns);
         speeds.resize(threads.len(), speeds.last().copied().unwrap_or(1.0));

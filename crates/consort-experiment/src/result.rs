@@ -43,7 +43,7 @@ pub struct ProgramResult {
     pub slowdown: f64,
     /// Instructions of that work, all threads.
     pub instructions: f64,
-    /// Instructions per cycle of its threads while they were on PUs, over the whole run.
+    /// Instructions per cycle of its threads while they were on CPUs, over the whole run.
     pub ipc: f64,
     /// Energy of that work, J: its instructions and its share of static core power.
     pub energy_j: f64,
@@ -82,7 +82,7 @@ pub struct RunResult {
     pub ed: f64,
     /// Masks that the policy changed.
     pub moves: u64,
-    /// Times that a thread came onto another PU, the policy's doing or the system's.
+    /// Times that a thread came onto another CPU, the policy's doing or the system's.
     pub migrations: u64,
     /// Host time per decision, µs.
     pub decision_us: DecisionTime,

@@ -61,7 +61,7 @@ pub struct Experiment {
     pub until: RunUntil,
     /// Quantum; the policy's own when none.
     pub quantum: Option<Duration>,
-    /// True if moves from PU to PU cost nothing, for comparison with closed forms.
+    /// True if moves from CPU to CPU cost nothing, for comparison with closed forms.
     pub free_migration: bool,
 }
 
@@ -121,7 +121,7 @@ impl Experiment {
         self.run_with(contender, work, seed, options)
     }
 
-    /// One run with options. With [`RunMode::Once`], PUs of programs that have done their work are
+    /// One run with options. With [`RunMode::Once`], CPUs of programs that have done their work are
     /// free for the others, and the run is over when the last has done its own. With
     /// [`RunMode::RestartThreadsUntilAllDone`], as many threads run as at the start, because threads
     /// that are done before their siblings start again, too.

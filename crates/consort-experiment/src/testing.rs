@@ -66,7 +66,7 @@ pub(crate) fn thread(tid: u32) -> ThreadId {
     }
 }
 
-/// A thread that works on a PU in this span, ps.
+/// A thread that works on a CPU in this span, ps.
 pub(crate) fn segment(
     tid: u32,
     pu: usize,

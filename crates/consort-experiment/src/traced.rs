@@ -219,12 +219,12 @@ include!(concat!(env!("OUT_DIR"), "/traces.rs"));
 /// Reason why programs cannot be run.
 #[derive(Debug, Error)]
 pub enum TracedRunError {
-    /// More programs than PUs.
+    /// More programs than CPUs.
     #[error("{programs} programs on {pus} CPUs; the reference runs one program per CPU")]
     TooMany {
         /// Programs.
         programs: usize,
-        /// PUs.
+        /// CPUs.
         pus: usize,
     },
     /// The reference's own reason.
@@ -237,7 +237,7 @@ pub enum TracedRunError {
 pub struct ProgramRun {
     /// Its name.
     pub name: String,
-    /// PU on which it ran.
+    /// CPU on which it ran.
     pub pu: u32,
     /// Time of the measured instructions alone, s.
     pub alone_s: f64,
@@ -282,10 +282,10 @@ pub struct TracedRun {
     pub simulated_minstr_per_host_s: f64,
 }
 
-/// Runs programs alone and together, one per PU from the first.
+/// Runs programs alone and together, one per CPU from the first.
 ///
 /// # Errors
-/// More programs than PUs, programs without instructions.
+/// More programs than CPUs, programs without instructions.
 pub fn run_together(
     chip: &Chip,
     programs: &[TracedProgram],

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Most time slots, as in `state.h`.
 pub(crate) const MAX_SLOTS: usize = 8;
-/// Most places of a plan that are neither a PU nor a core; half of what `state.h` has room for.
+/// Most places of a plan that are neither a CPU nor a core; half of what `state.h` has room for.
 pub(crate) const MAX_SETS: usize = 16;
 /// Most threads and most programs of a plan, as in `plan.h`.
 pub(crate) const MAX_LINES: usize = 65_536;
@@ -25,7 +25,7 @@ pub(crate) struct SlotLimits {
     pub(crate) total: Option<Duration>,
 }
 
-/// Sets of PUs by the numbers of their queues.
+/// Sets of CPUs by the numbers of their queues.
 pub(crate) type SetNumbers = BTreeMap<PuSet, u32>;
 
 /// A plan in the form that user space copies into the tables that are not in force.
@@ -39,9 +39,9 @@ pub(crate) struct EncodedPlan {
     pub(crate) stale_ns: u64,
     /// Length of each slot, ns.
     pub(crate) slot_ns: Vec<u64>,
-    /// The numbers of its places that are neither a PU nor a core.
+    /// The numbers of its places that are neither a CPU nor a core.
     pub(crate) sets: SetNumbers,
-    /// The sets that each PU is in, a bit each, by PU number.
+    /// The sets that each CPU is in, a bit each, by CPU number.
     pub(crate) sets_of: Vec<u32>,
 }
 
@@ -166,7 +166,7 @@ fn check_lengths(slots: &[TimeSlot], limits: SlotLimits) -> Result<(), ExtError>
     }
 }
 
-/// The places of one plan that are neither a PU nor a core.
+/// The places of one plan that are neither a CPU nor a core.
 struct SetNumbering<'a> {
     layout: &'a MachineLayout,
     before: &'a SetNumbers,
@@ -184,7 +184,7 @@ impl<'a> SetNumbering<'a> {
         }
     }
 
-    /// Returns the place of a thread; PUs that the machine does not have are left out.
+    /// Returns the place of a thread; CPUs that the machine does not have are left out.
     fn place(&mut self, thread: ThreadId, pus: &PuSet) -> Result<PlanPlace, ExtError> {
         let here = pus.intersection(&self.layout.pus);
         if here.is_empty() && !pus.is_empty() {
@@ -367,7 +367,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the places are, a line stands for exactly the PUs that the plan says.
+        /// Whatever the places are, a line stands for exactly the CPUs that the plan says.
         #[test]
         fn lines_mean_what_the_plan_says(masks in prop::collection::vec(1u32..256, 1..16)) {
             let set = |mask: u32| -> PuSet {

@@ -53,12 +53,12 @@ pub enum ExtError {
     /// The thread has a core-scheduling cookie; cookies together with sched_ext hang hosts.
     #[error("thread {0} has a core-scheduling cookie; cookies and sched_ext exclude each other")]
     Cookie(ThreadId),
-    /// The plan names PUs that the topology does not have.
+    /// The plan names CPUs that the topology does not have.
     #[error("thread {thread} is to run on CPU {pus}, none of which this machine has")]
     NoSuchPu {
         /// The thread.
         thread: ThreadId,
-        /// The PUs of its place.
+        /// The CPUs of its place.
         pus: PuSet,
     },
     /// A program or thread is in two slots.

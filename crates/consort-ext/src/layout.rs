@@ -5,7 +5,7 @@ use consort_core::topology::Topology;
 use consort_core::{PuId, PuSet};
 use std::collections::BTreeMap;
 
-/// Most PUs, as in `state.h`.
+/// Most CPUs, as in `state.h`.
 pub(crate) const MAX_PUS: usize = 1024;
 /// Most SMT ways of a core.
 pub(crate) const MAX_WAYS: usize = 8;
@@ -30,12 +30,12 @@ impl PlanPlace {
     }
 }
 
-/// PUs and cores with the numbers that the scheduler uses for them.
+/// CPUs and cores with the numbers that the scheduler uses for them.
 #[derive(Clone, Debug)]
 pub(crate) struct MachineLayout {
-    /// All PUs.
+    /// All CPUs.
     pub(crate) pus: PuSet,
-    /// The PUs of each core.
+    /// The CPUs of each core.
     #[cfg_attr(
         not(any(feature = "bpf", test)),
         expect(dead_code, reason = "only the kernel's part asks for them")
@@ -58,12 +58,12 @@ impl MachineLayout {
         Ok(Self { pus, cores, by_pus })
     }
 
-    /// One more than the highest PU number.
+    /// One more than the highest CPU number.
     pub(crate) fn end(&self) -> usize {
         end(&self.pus)
     }
 
-    /// The place of these PUs, if it is one that every plan has: everything, a PU or a core.
+    /// The place of these CPUs, if it is one that every plan has: everything, a CPU or a core.
     pub(crate) fn fixed_place(&self, pus: &PuSet) -> Option<PlanPlace> {
         if pus.is_empty() || self.pus.is_subset(pus) {
             return Some(PlanPlace::Anywhere);

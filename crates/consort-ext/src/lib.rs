@@ -27,8 +27,8 @@
 //! ```
 //!
 //! Limits: the kernel's ordinary threads come before those of a partial sched_ext scheduler, so a
-//! busy foreign thread takes its PU from them. Without the feature `bpf` there is only [`probe()`],
-//! which reports that. docs/understand/ext.md has the details.
+//! busy foreign thread takes its CPU from them. Without the feature `bpf` there is only
+//! [`probe()`], which reports that. docs/understand/ext.md has the details.
 
 mod encode;
 mod error;

@@ -11,8 +11,8 @@ pub const LEAST_STALE: Duration = Duration::from_secs(1);
 /// A plan that the kernel follows until the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtPlan {
-    /// Places of threads: one PU, a core's PUs or any other set. Threads that are not named run
-    /// anywhere. A place that has no PU of a thread's own mask is not followed.
+    /// Places of threads: one CPU, a core's CPUs or any other set. Threads that are not named run
+    /// anywhere. A place that has no CPU of a thread's own mask is not followed.
     pub places: BTreeMap<ThreadId, PuSet>,
     /// Time slots in order; if there are none, all threads may run at all times.
     pub slots: Vec<TimeSlot>,
@@ -61,10 +61,10 @@ pub struct ExtConfig {
     pub slice: Duration,
     /// Time that a runnable thread may wait before the kernel ends the scheduler; at most 30 s.
     pub watchdog: Duration,
-    /// Time that threads wait for PUs that other threads, above sched_ext, keep from them, until
+    /// Time that threads wait for CPUs that other threads, above sched_ext, keep from them, until
     /// they may run anywhere.
     pub relief: Duration,
-    /// Most time slots of a plan, at most 8. Each costs a queue per PU and core.
+    /// Most time slots of a plan, at most 8. Each costs a queue per CPU and core.
     pub slots: usize,
     /// Accepts plans whose slots are longer than half of the watchdog's limit. Only for tests of
     /// the watchdog, because the kernel then ends the scheduler.

@@ -163,8 +163,8 @@ impl Scheduler {
         Ok(times.and_then(|times| times.adherence()))
     }
 
-    /// Time that two threads ran at once on different PUs of one core, both in their places. A pair
-    /// that has not done so for long may have been forgotten.
+    /// Time that two threads ran at once on different CPUs of one core, both in their places. A
+    /// pair that has not done so for long may have been forgotten.
     ///
     /// # Errors
     /// [`ExtError::Refused`] if the table cannot be read.

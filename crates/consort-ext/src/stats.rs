@@ -23,7 +23,7 @@ impl RunningTimes {
         (!planned.is_zero()).then(|| self.in_place.as_secs_f64() / planned.as_secs_f64())
     }
 
-    /// Times that were added since an earlier reading of the same thread or PU.
+    /// Times that were added since an earlier reading of the same thread or CPU.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl RunningTimes {
     }
 }
 
-/// Account of one PU under the scheduler.
+/// Account of one CPU under the scheduler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PuTimes {
     /// Running time of governed threads.
@@ -50,7 +50,7 @@ pub struct PuTimes {
 /// Counts that are not about one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtStats {
-    /// Account of each PU, by PU number.
+    /// Account of each CPU, by CPU number.
     pub pus: Vec<PuTimes>,
     /// Number of slots that began.
     pub slots_opened: u64,
@@ -58,14 +58,14 @@ pub struct ExtStats {
     pub overlaps: u64,
     /// Number of slots that began although threads of the one before had not stopped.
     pub overruns: u64,
-    /// Number of times that a place's threads were released because none of its PUs came for them.
+    /// Number of times that a place's threads were released because none of its CPUs came for them.
     pub reliefs: u64,
     /// Threads that could not be recorded; they run anywhere.
     pub unrecorded: u64,
 }
 
 impl ExtStats {
-    /// Sum over all PUs.
+    /// Sum over all CPUs.
     #[must_use]
     pub fn total(&self) -> RunningTimes {
         self.pus

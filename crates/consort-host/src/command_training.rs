@@ -1,4 +1,4 @@
-//! Training runs of commands: alone and in pairs on two PUs, each to its end.
+//! Training runs of commands: alone and in pairs on two CPUs, each to its end.
 //!
 //! A whole run of a command is always the same work, so its CPU time next to a co-runner over its CPU
 //! time alone is its slowdown, whatever its phases are. Commands whose work varies from run to run are
@@ -24,7 +24,7 @@ pub struct CommandTraining {
     pub commands: Vec<Vec<String>>,
     /// A name per command, for rows and errors.
     pub names: Vec<String>,
-    /// The PU of each member of a pair; commands alone run on the first.
+    /// The CPU of each member of a pair; commands alone run on the first.
     pub pus: [PuId; 2],
     /// Number of times that each command runs alone, and each pair together.
     pub rounds: u32,

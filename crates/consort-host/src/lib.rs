@@ -1,12 +1,12 @@
 //! Experiments on the live machine, with one crew of workers.
 //!
-//! - [`probe`] measures which PUs share what.
+//! - [`probe`] measures which CPUs share what.
 //! - [`mapping`] runs commands under thread mappings.
 //! - [`training`] runs kernels alone and in pairs, for interference models, and
 //!   [`command_training`] does so with commands.
 //! - [`bench`](mod@bench) measures what the daemon and being managed cost.
 //!
-//! A worker is a thread pinned to a PU, or a child process: the program itself, started again with
+//! A worker is a thread pinned to a CPU, or a child process: the program itself, started again with
 //! a hidden verb. A program that uses this crate therefore calls [`run_worker`] before it reads its
 //! own arguments; otherwise its workers would take the verb for one of its users'.
 //!

@@ -1,8 +1,7 @@
 //! Commands under thread mappings, and alone, on this machine.
 //!
-//! A worker process runs the commands while the live machine observes and places their threads,
-//! one mapping after the other. Signals that no tier of this machine offers are absent from the
-//! table.
+//! A worker process runs the commands while the live machine observes and places their threads, one
+//! mapping after the other. Signals that no tier of this machine offers are absent from the table.
 
 use crate::crew::commands::{CommandExit, CommandPlan};
 use crate::crew::{INTERVAL, LiveHost, MAP};
@@ -18,7 +17,7 @@ use std::collections::BTreeMap;
 /// Name of the mapping that leaves threads to the operating system.
 const OS: &str = "os";
 
-/// Threads that never had this share of a PU are left alone, the starting process among them.
+/// Threads that never had this share of a CPU are left alone, the starting process among them.
 const ACTIVE: f64 = 0.1;
 
 /// Runs shorter than this many intervals are mostly over before their threads are placed.
@@ -295,7 +294,7 @@ const CAUSES: [(&str, SharedResource); 2] = [
 ];
 
 /// Returns a program's mean use per run, over all times that it ended in `runs`, on a machine of
-/// `pus` PUs; `None` if it never ended. Signals that are not counted are absent: CPU time does not
+/// `pus` CPUs; `None` if it never ended. Signals that are not counted are absent: CPU time does not
 /// stand in for cycles, nor stall time for misses.
 fn mean_usage(runs: &[MappingRun], program: usize, pus: usize) -> Option<Usage> {
     let exits: Vec<&CommandExit> = program_exits(runs, program).collect();

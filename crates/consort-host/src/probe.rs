@@ -1,7 +1,7 @@
-//! Probing: which PUs share a core, a level-2 cache, a last-level cache.
+//! Probing: which CPUs share a core, a level-2 cache, a last-level cache.
 //!
-//! Threads of this process run on pairs of PUs, each bound to one, so nothing is left running or
-//! bound when the process ends. First a cache line travels between the PUs of every pair; then two
+//! Threads of this process run on pairs of CPUs, each bound to one, so nothing is left running or
+//! bound when the process ends. First a cache line travels between the CPUs of every pair; then two
 //! copies of each kernel run on the nearest pairs: alone, together, alone, run after run. The speed
 //! of a host may change by half between minutes, so only slices which follow each other are
 //! compared. `consort_core::sharing` infers the groups from the measurements.
@@ -37,7 +37,7 @@ const LLC_BYTES: usize = 16 << 20;
 /// Time from an order to its begin, so that two threads begin together.
 const NOTICE: Duration = Duration::from_micros(200);
 
-/// Share of a slice that a thread must have had its PU for. Two such threads were together for at
+/// Share of a slice that a thread must have had its CPU for. Two such threads were together for at
 /// least 0.7 of it, so that a slowdown of 1.3 still shows as 1.2.
 const MIN_CPU_SHARE: f64 = 0.85;
 
@@ -49,7 +49,7 @@ const TRIES: usize = 2;
 pub struct ProbeRuns {
     /// Runs that count.
     pub good: usize,
-    /// Runs that do not count, because other programs had the PUs while both threads should have
+    /// Runs that do not count, because other programs had the CPUs while both threads should have
     /// run.
     pub disturbed: usize,
 }
@@ -69,7 +69,7 @@ pub struct ProbeMeasurement {
 /// done and their total.
 ///
 /// # Errors
-/// A thread that cannot be started or bound to its PU.
+/// A thread that cannot be started or bound to its CPU.
 pub fn measure_lines(
     pus: &PuSet,
     budget: &ProbeBudget,
@@ -127,7 +127,7 @@ pub fn measure_slowdowns(
     Ok(total)
 }
 
-/// Builds two copies of every kernel, one for each PU.
+/// Builds two copies of every kernel, one for each CPU.
 fn build_kernels() -> Result<Vec<[SharedKernel; 2]>> {
     let sizes = CacheSizes::read(Path::new("/"));
     // A kernel takes half of the cache that it is built for. Half as large again, it takes three
@@ -200,7 +200,7 @@ fn run_kernel(
     Ok(all)
 }
 
-/// True if threads had their PUs for most of a slice, and so at the same time.
+/// True if threads had their CPUs for most of a slice, and so at the same time.
 fn have_overlapped(both: &[SliceWork]) -> bool {
     both.iter()
         .all(|work| work.cpu_ns as f64 >= MIN_CPU_SHARE * work.wall_ns as f64)
@@ -220,13 +220,13 @@ const LINE_TIME: Duration = Duration::from_millis(5);
 /// Slices in a run: one thread alone, both, the other alone.
 const SLICES: usize = 3;
 /// Runs and length of a slice, ms, the best first. 5 ms is a hundred units of work or more; in
-/// slices beyond a few ms, other programs that want the PUs get them most of the time.
+/// slices beyond a few ms, other programs that want the CPUs get them most of the time.
 const CHOICES: [(usize, u64); 4] = [(40, 8), (20, 5), (10, 5), (6, 5)];
 
 /// Measurements that fit into a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeBudget {
-    /// Pairs of the chosen PUs.
+    /// Pairs of the chosen CPUs.
     pub pairs: usize,
     /// Pairs whose line transfers are measured.
     pub lines: usize,
@@ -239,7 +239,7 @@ pub struct ProbeBudget {
 }
 
 impl ProbeBudget {
-    /// Returns the budget for `pus` PUs: at least one pair, if there is one, whatever the time.
+    /// Returns the budget for `pus` CPUs: at least one pair, if there is one, whatever the time.
     #[must_use]
     pub fn new(pus: usize, time: Duration) -> Self {
         let pairs = pus * pus.saturating_sub(1) / 2;
@@ -270,14 +270,14 @@ fn count_fitting(time: Duration, each: Duration) -> usize {
     (time.as_nanos() / each.as_nanos()) as usize
 }
 
-/// All pairs of these PUs, those first that share a core under the usual numberings: neighbours,
-/// and PUs half the machine apart.
+/// All pairs of these CPUs, those first that share a core under the usual numberings: neighbours,
+/// and CPUs half the machine apart.
 fn order_pairs(pus: &[PuId]) -> Vec<(PuId, PuId)> {
     let n = pus.len();
     let usual = [1, n / 2];
     let others = (1..n).filter(|distance| !usual.contains(distance));
     let mut distances: Vec<usize> = usual.into_iter().filter(|d| *d > 0).chain(others).collect();
-    // With two or three PUs, half the machine apart is next to each other.
+    // With two or three CPUs, half the machine apart is next to each other.
     distances.dedup();
     let mut pairs = Vec::new();
     for distance in distances {
@@ -292,7 +292,7 @@ fn order_pairs(pus: &[PuId]) -> Vec<(PuId, PuId)> {
 const RUNS: usize = 8;
 const BATCHES: usize = 8;
 const TRIPS: u64 = 100;
-/// Time after which an unfinished measurement is given up: others have the PUs.
+/// Time after which an unfinished measurement is given up: others have the CPUs.
 const LIMIT: Duration = Duration::from_millis(200);
 /// Reads of the line between two reads of the clock.
 const SPINS: u32 = 4096;
@@ -307,7 +307,7 @@ struct LineExchange {
     over: AtomicBool,
 }
 
-/// Measures round trips between two PUs, ns; `None` if other threads kept the PUs busy.
+/// Measures round trips between two CPUs, ns; `None` if other threads kept the CPUs busy.
 fn measure_round_trip_ns(a: PuId, b: PuId) -> Result<Option<ConfidenceInterval>> {
     let exchange = LineExchange {
         line: ExchangedLine(AtomicU64::new(0)),
@@ -394,7 +394,7 @@ mod tests {
         let alone = [work(100, 10, 10), work(50, 10, 10)];
         let together = [work(50, 10, 10), work(25, 10, 10)];
         assert!((slowdown(&alone, &together).unwrap() - 2.0).abs() < 1e-12);
-        // A thread that did not get its PU gives no slowdown.
+        // A thread that did not get its CPU gives no slowdown.
         assert_eq!(slowdown(&alone, &[work(50, 10, 10), work(0, 0, 0)]), None);
     }
 

@@ -1,4 +1,4 @@
-//! Training runs: kernels alone and in pairs on the PUs of one core.
+//! Training runs: kernels alone and in pairs on the CPUs of one core.
 //!
 //! A worker process runs the kernels while the live machine observes its threads. Every kernel has
 //! a thread for its time alone and one for its time together, so that the samples of the two never
@@ -35,7 +35,7 @@ const SLICE: Duration = Duration::from_millis(20);
 pub struct KernelPlan {
     /// Names of the kernels, among [`PROGRAMS`].
     pub programs: Vec<String>,
-    /// The PU of each member of a pair.
+    /// The CPU of each member of a pair.
     pub pus: [PuId; 2],
     /// Length of a slice, ms.
     pub slice_ms: u64,
@@ -91,7 +91,8 @@ pub(crate) fn pairs(n: usize) -> Vec<[usize; 2]> {
 
 /// Carries out a plan in a worker process and writes a [`KernelRun`] per thread to stdout.
 pub(crate) fn run_plan(plan: &KernelPlan) -> Result<()> {
-    // Memory belongs to the node that touches it first, so kernels are built on a PU of their core.
+    // Memory belongs to the node that touches it first, so kernels are built on a CPU of their
+    // core.
     pin_thread(plan.pus[0])?;
     let setup = KernelSetup {
         caches: CacheSizes::read(Path::new("/")),

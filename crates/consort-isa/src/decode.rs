@@ -7,8 +7,7 @@ use crate::{Arch, CodeBytes, DecodeError, Instruction, a64, x86};
 ///
 /// # Errors
 ///
-/// [`DecodeError`] if the bytes are too few or not an instruction that a user
-/// program may execute.
+/// [`DecodeError`] if the bytes are too few or not an instruction that a user program may execute.
 pub fn decode(arch: Arch, bytes: &[u8], address: u64) -> Result<Instruction, DecodeError> {
     match arch {
         Arch::X86_64 | Arch::X86_32 => x86::decode(arch, bytes, address),

@@ -80,8 +80,7 @@ impl ClassMix {
         ]
     }
 
-    /// The mix whose shares are `weights` scaled to sum to 1. `weights` must
-    /// have a positive sum.
+    /// The mix whose shares are `weights` scaled to sum to 1. `weights` must have a positive sum.
     pub(crate) fn from_weights(weights: [f64; 7]) -> Self {
         let total: f64 = weights.iter().sum();
         let [fp, vector, int, load, store, branch, other] = weights.map(|weight| weight / total);
@@ -119,8 +118,7 @@ pub enum UnitLatency {
     Short,
     /// Floating-point arithmetic: about four cycles, pipelined.
     Pipelined,
-    /// Ten cycles and more, badly pipelined: division, square root, x87
-    /// transcendental functions.
+    /// Ten cycles and more, badly pipelined: division, square root, x87 transcendental functions.
     Long,
 }
 

@@ -3,8 +3,7 @@
 /// One architectural register, parts and widths of it taken together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArchRegister {
-    /// A general register, 0 to 31 (x86: the hardware number; A64: X0 to X30,
-    /// and 31 for SP).
+    /// A general register, 0 to 31 (x86: the hardware number; A64: X0 to X30, and 31 for SP).
     General(u8),
     /// A vector register, 0 to 31.
     Vector(u8),

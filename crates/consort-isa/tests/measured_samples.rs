@@ -1,10 +1,9 @@
 //! The estimate against samples taken on a real processor.
 //!
-//! Source: samples of the software clock at 3 kHz over 0.7 s per loop, taken with
-//! `perf_event_open` on an Intel Xeon (Ice Lake) at 2.1 GHz under a hypervisor
-//! without hardware counters. Each loop ran over a small ring or array (16 KiB,
-//! in the first-level cache) and over large ones; the true memory share of a
-//! large one is 1 - (time per round in the small) / (time per round in the
+//! Source: samples of the software clock at 3 kHz over 0.7 s per loop, taken with `perf_event_open`
+//! on an Intel Xeon (Ice Lake) at 2.1 GHz under a hypervisor without hardware counters. Each loop
+//! ran over a small ring or array (16 KiB, in the first-level cache) and over large ones; the true
+//! memory share of a large one is 1 - (time per round in the small) / (time per round in the
 //! large). The numbers are shares of samples, in thousandths, by instruction.
 
 #![expect(clippy::unwrap_used, reason = "a test fails loudly")]

@@ -1,6 +1,5 @@
-//! The product's classes against the ground truth's, on all of the C and the
-//! mathematics library: two tables that share nothing, so that what both say is
-//! no slip of one of them.
+//! The product's classes against the ground truth's, on all of the C and the mathematics library:
+//! two tables that share nothing, so that what both say is no slip of one of them.
 
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 

@@ -1,17 +1,15 @@
 //! Sizes of the data caches, for chases and streams.
 //!
-//! Read from `sys/devices/system/cpu/cpu0/cache` below a given root. A file
-//! that is missing or unreadable is normal (containers, some VMs, most Arm
-//! boards); the defaults then stand in.
+//! Read from `sys/devices/system/cpu/cpu0/cache` below a given root. A file that is missing or
+//! unreadable is normal (containers, some VMs, most Arm boards); the defaults then stand in.
 //!
-//! Pitfalls: PU 0 stands for all, so on a hybrid chip the sizes are those of
-//! its core type. A VM often reports the host's whole last-level cache, although
-//! it has only a slice of it.
+//! Pitfalls: CPU 0 stands for all, so on a hybrid chip the sizes are those of its core type. A VM
+//! often reports the host's whole last-level cache, although it has only a slice of it.
 
 use std::fs;
 use std::path::Path;
 
-/// Cache sizes as seen from PU 0.
+/// Cache sizes as seen from CPU 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSizes {
     /// Level-1 data cache.
@@ -35,8 +33,7 @@ impl Default for CacheSizes {
 }
 
 impl CacheSizes {
-    /// Reads the sizes below `root` (`/` on a live host), with defaults for
-    /// what cannot be read.
+    /// Reads the sizes below `root` (`/` on a live host), with defaults for what cannot be read.
     #[must_use]
     pub fn read(root: &Path) -> Self {
         let found = data_caches(root);

@@ -21,9 +21,8 @@ pub trait Kernel: Send {
     fn expected(&self) -> u64;
 }
 
-/// A kernel that is not built yet. Calling it on the thread that will run the
-/// kernel puts its memory on that thread's node (Linux places a page where it
-/// is first touched).
+/// A kernel that is not built yet. Calling it on the thread that will run the kernel puts its
+/// memory on that thread's node (Linux places a page where it is first touched).
 pub type KernelBuilder = Box<dyn FnOnce() -> Result<Box<dyn Kernel>, KernelError> + Send>;
 
 /// Class that a thread that runs the kernel should be recognised as.
@@ -104,8 +103,7 @@ impl KernelEntry {
     ///
     /// # Errors
     ///
-    /// As a [`KernelBuilder`]: machine code for an unknown processor, or no executable
-    /// memory.
+    /// As a [`KernelBuilder`]: machine code for an unknown processor, or no executable memory.
     pub fn build_one(&self, setup: &KernelSetup) -> Result<Box<dyn Kernel>, KernelError> {
         let alone = KernelSetup {
             threads: 1,

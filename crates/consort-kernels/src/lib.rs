@@ -2,10 +2,9 @@
 //!
 //! # Purpose
 //!
-//! Consort needs threads whose effect on a processor is known beforehand: to
-//! show `consort run` at work on any host, to train interference models, to
-//! probe a hidden topology, and to check that a PMU's events count what their
-//! names say. This crate has two kinds of them:
+//! Consort needs threads whose effect on a processor is known beforehand: to show `consort run` at
+//! work on any host, to train interference models, to probe a hidden topology, and to check that a
+//! PMU's events count what their names say. This crate has two kinds of them:
 //!
 //! - **kernels** ([`kernels`]): small resumable works that load one part of the
 //!   processor each (`int`, `fp`, `vector`, `l1` ... `dram`, `stream`,
@@ -15,8 +14,7 @@
 //! - **counted loops** ([`counted`]): assembly loops with exactly known numbers
 //!   of instructions, floating-point operations, loads, stores and branches.
 //!
-//! The binary `consort-demo` runs all of them, and whole programs made from
-//! them:
+//! The binary `consort-demo` runs all of them, and whole programs made from them:
 //!
 //! | command | what it is |
 //! |---|---|
@@ -44,8 +42,7 @@
 //! # Ok::<(), consort_kernels::KernelError>(())
 //! ```
 //!
-//! [`crew::Crew`] runs several kernels on named threads, for a number of units
-//! or until a deadline.
+//! [`crew::Crew`] runs several kernels on named threads, for a number of units or until a deadline.
 //!
 //! # Pitfalls
 //!

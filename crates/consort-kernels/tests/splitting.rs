@@ -34,8 +34,7 @@ fn build(entry: &KernelEntry) -> Option<Box<dyn Kernel>> {
     }
 }
 
-/// All kernels but `phases`, whose checksum follows the clock (its own unit
-/// test gives it one).
+/// All kernels but `phases`, whose checksum follows the clock (its own unit test gives it one).
 fn entries() -> impl Iterator<Item = &'static KernelEntry> {
     kernels::REGISTRY.iter().filter(|e| e.name != "phases")
 }

@@ -135,11 +135,10 @@ pub const MISSES: &str = "Why published figures and ours disagree";
 /// The index's title.
 const TITLE: &str = "Published experiments, run again by Consort";
 
-/// Writes a study's tables as `W3-KEY.csv`, its figures as `W3-KEY.svg`, and its
-/// page `W3.html`, into a folder that exists. Each file is whole or not there.
-/// Returns the paths, the page last. Published figures go into the page and, as
-/// `W3-reference.csv` and figures, into files. With `has_index` the page links to the file that
-/// [`write_index`] writes.
+/// Writes a study's tables as `W3-KEY.csv`, its figures as `W3-KEY.svg`, and its page `W3.html`,
+/// into a folder that exists. Each file is whole or not there. Returns the paths, the page last.
+/// Published figures go into the page and, as `W3-reference.csv` and figures, into files. With
+/// `has_index` the page links to the file that [`write_index`] writes.
 ///
 /// # Errors
 /// When a figure cannot be drawn or a file cannot be written.

@@ -62,8 +62,7 @@ pub enum StudyRunError {
 /// returns; an interruption leaves the store as it was.
 ///
 /// # Errors
-/// When the study fails, gives two tables or figures of one key, or the store
-/// cannot be used.
+/// When the study fails, gives two tables or figures of one key, or the store cannot be used.
 pub fn run(
     study: &dyn Study,
     settings: &StudySettings,

@@ -38,8 +38,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts `threads` threads, as many of them busy as there are PUs, until the process is
-/// killed.
+/// Starts `threads` threads, as many of them busy as there are CPUs, until the process is killed.
 fn crowd(threads: usize) -> ! {
     let pus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     for number in 1..threads {

@@ -140,8 +140,7 @@ fn exec(time: Duration) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Reads the clock through the vDSO, thousands of times between the checks of
-/// the loop around it.
+/// Reads the clock through the vDSO, thousands of times between the checks of the loop around it.
 fn while_clock(time: Duration) {
     repeat(time, || {
         for _ in 0..10_000 {

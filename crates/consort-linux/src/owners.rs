@@ -101,7 +101,7 @@ fn names(root: &Path) -> BTreeSet<String> {
     names.map(|name| name.trim().to_owned()).collect()
 }
 
-/// The kubelet as an owner, where its static policy gives containers PUs of their own.
+/// The kubelet as an owner, where its static policy gives containers CPUs of their own.
 fn kubelet(root: &Path) -> Option<PlacementOwner> {
     let text = read::text(&root.join("var/lib/kubelet/cpu_manager_state"))?;
     let state: serde_json::Value = serde_json::from_str(&text).ok()?;

@@ -35,7 +35,7 @@ fn text_in(bytes: &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(string).trim().to_owned())
 }
 
-/// Returns the PUs of a CPU list, a file's content; `None` for an empty list.
+/// Returns the CPUs of a CPU list, a file's content; `None` for an empty list.
 pub(crate) fn pus_in(bytes: &[u8]) -> Option<PuSet> {
     let set: PuSet = text_in(bytes)?.parse().ok()?;
     Some(set).filter(|set| !set.is_empty())
@@ -46,7 +46,7 @@ pub(crate) fn value<T: FromStr>(path: &Path) -> Option<T> {
     text(path)?.parse().ok()
 }
 
-/// Returns the PUs of a file that holds a CPU list; `None` for an empty list.
+/// Returns the CPUs of a file that holds a CPU list; `None` for an empty list.
 pub(crate) fn pus(path: &Path) -> Option<PuSet> {
     value::<PuSet>(path).filter(|set| !set.is_empty())
 }
@@ -57,7 +57,7 @@ pub(crate) fn numbers_in(bytes: &[u8]) -> Vec<u32> {
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-/// Returns the PUs of the first of some files in a directory that holds a list, or, if its name is
+/// Returns the CPUs of the first of some files in a directory that holds a list, or, if its name is
 /// that of a mask, a mask. Kernels before 2.6.26 write masks only, and so do archives of sysfs.
 pub(crate) fn pus_in_dir(dir: &Path, lists: &[&str], masks: &[&str]) -> Option<PuSet> {
     let list = lists.iter().find_map(|name| pus(&dir.join(name)));
@@ -68,7 +68,7 @@ fn mask(path: &Path) -> Option<PuSet> {
     mask_in(&text(path)?)
 }
 
-/// Returns the PUs of a mask: words of 32 bits in hexadecimal, the highest first,
+/// Returns the CPUs of a mask: words of 32 bits in hexadecimal, the highest first,
 /// with commas between them; `None` for an empty mask.
 pub(crate) fn mask_in(text: &str) -> Option<PuSet> {
     let mut pus = PuSet::new();

@@ -31,7 +31,7 @@ fn cache(level: u32, size: &str, cores: usize) -> GroupCache {
     }
 }
 
-/// One node of all PUs.
+/// One node of all CPUs.
 fn one_node(pus: &str) -> Vec<Node> {
     vec![Node {
         id: 0,
@@ -139,7 +139,7 @@ fn affinity_outranks_a_masked_online_list() {
     }
 }
 
-/// Four P cores of two PUs and four E cores in a cluster, with these ratings of P and E cores.
+/// Four P cores of two CPUs and four E cores in a cluster, with these ratings of P and E cores.
 fn hybrid(p: &[u32], e: &[u32]) -> Machine {
     let group = |pus: &str, ways, first_core_id, ratings: &[u32], l2| CoreGroup {
         pus: set(pus),
@@ -172,7 +172,7 @@ fn hybrid(p: &[u32], e: &[u32]) -> Machine {
     }
 }
 
-/// Names, capacities and PUs of the core types; then the notes about ratings.
+/// Names, capacities and CPUs of the core types; then the notes about ratings.
 fn types(machine: &Machine) -> (String, Vec<String>) {
     let d = found(machine);
     let types = core_type_members(&d.topology).into_iter();
@@ -239,7 +239,7 @@ fn a_cluster_of_low_power_cores_is_a_type() {
     assert_eq!(notes, Vec::<String>::new());
 }
 
-/// Eight alike cores of one PU, with these ratings.
+/// Eight alike cores of one CPU, with these ratings.
 fn alike(highest: &[u32], nominal: &[u32]) -> Machine {
     let file = |(core, value): (usize, &u32)| {
         let path = format!("sys/devices/system/cpu/cpu{core}/acpi_cppc/nominal_perf");
@@ -280,7 +280,7 @@ fn two_kinds_of_rating_confirm_each_other() {
     assert_eq!(by_nominal.0, "big 1024 0-1, small 683 2-7");
 }
 
-/// POWER10 as a partition shows it: two big cores of eight PUs, whose even and odd PUs share the
+/// POWER10 as a partition shows it: two big cores of eight CPUs, whose even and odd CPUs share the
 /// caches from this level on.
 fn big_cores(cpuinfo: &str, split_up_to: u32) -> Machine {
     let mut caches = Vec::new();

@@ -1,6 +1,5 @@
-//! Promise: without file descriptors the rest goes on, it is said once, and
-//! threads get their turn when others are gone. In a file of its own because it
-//! lowers the limit of the whole process.
+//! Promise: without file descriptors the rest goes on, it is said once, and threads get their turn
+//! when others are gone. In a file of its own because it lowers the limit of the whole process.
 
 mod skip;
 

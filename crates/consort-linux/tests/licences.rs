@@ -36,8 +36,7 @@ fn output(command: &mut Command) -> Result<String, String> {
     }
 }
 
-/// The dependencies of a build for this host, from the files that the build has
-/// fetched already.
+/// The dependencies of a build for this host, from the files that the build has fetched already.
 fn packages() -> Result<Vec<Value>, String> {
     let version = output(Command::new("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|l| l.strip_prefix("host: "));

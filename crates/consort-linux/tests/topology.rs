@@ -137,7 +137,7 @@ fn the_host_is_discovered() {
     assert!(!draw(&d.topology).is_empty());
 }
 
-/// Every kind of group holds every PU exactly once, and every core lies in one of each.
+/// Every kind of group holds every CPU exactly once, and every core lies in one of each.
 fn partitions(t: &Topology) {
     let sets = |domains: &[Domain]| domains.iter().map(|d| d.pus.clone()).collect::<Vec<_>>();
     let cores: Vec<PuSet> = t

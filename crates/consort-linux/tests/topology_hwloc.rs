@@ -1,9 +1,8 @@
 //! Discovery beside hwloc's, on the described machines and on the host.
 //!
-//! hwloc reads a described machine through `HWLOC_FSROOT`. Compared are the sets
-//! of PUs of packages, cores, nodes and last-level caches. Machines whose sysfs
-//! hides something are left out: hwloc and Consort then assume different things,
-//! and Consort says so in its notes.
+//! hwloc reads a described machine through `HWLOC_FSROOT`. Compared are the sets of CPUs of
+//! packages, cores, nodes and last-level caches. Machines whose sysfs hides something are left out:
+//! hwloc and Consort then assume different things, and Consort says so in its notes.
 
 mod skip;
 
@@ -57,7 +56,7 @@ fn mask(text: &str) -> PuSet {
     bits.collect()
 }
 
-/// PU sets by object type, for objects that have PUs.
+/// CPU sets by object type, for objects that have CPUs.
 fn objects(xml: &str) -> BTreeMap<String, Vec<PuSet>> {
     let mut objects: BTreeMap<String, Vec<PuSet>> = BTreeMap::new();
     for line in xml
@@ -78,7 +77,7 @@ fn named(objects: &BTreeMap<String, Vec<PuSet>>, kind: &str) -> Sets {
         .collect()
 }
 
-/// The highest cache from level 2 up of each PU.
+/// The highest cache from level 2 up of each CPU.
 fn last_levels(objects: &BTreeMap<String, Vec<PuSet>>, pus: &PuSet) -> Sets {
     let highest = |pu| {
         let levels = ["L4Cache", "L3Cache", "L2Cache"].into_iter();

@@ -25,9 +25,8 @@ pub struct Pairing {
 /// be paired although a core is free, if the pair costs less than both alone.
 ///
 /// # Errors
-/// [`MatchingError::TooMany`] for more than two threads per core,
-/// [`MatchingError::Length`] unless each thread has a cost of being alone,
-/// [`MatchingError::Alone`] where that is not finite.
+/// [`MatchingError::TooMany`] for more than two threads per core, [`MatchingError::Length`] unless
+/// each thread has a cost of being alone, [`MatchingError::Alone`] where that is not finite.
 #[doc(alias = "blossom")]
 #[doc(alias = "minimum-weight perfect matching")]
 pub fn pairs(costs: &PairCosts, alone: &[f64], cores: usize) -> Result<Pairing, MatchingError> {

@@ -34,7 +34,8 @@ pub struct Seating {
 /// Gives each group a core of its own at the least total moving cost.
 ///
 /// `on` is the core on which each thread runs now, if any; `allowed` returns true if all threads of
-/// a group may use a core, both by number. A group gets no core with fewer PUs than it has threads.
+/// a group may use a core, both by number. A group gets no core with fewer CPUs than it has
+/// threads.
 ///
 /// # Errors
 /// [`MatchingError::NoSeat`] if not all groups can have a core, [`MatchingError::Length`] if a

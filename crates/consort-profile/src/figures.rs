@@ -154,9 +154,8 @@ impl ExecutionFigures {
         fit_law(&WINDOWS.map(|window| window as f64), &self.ilp)
     }
 
-    /// Mispredictions per kilo-instruction with each of [`PREDICTOR_KIB`], by
-    /// [`SCHEMES`]. A larger predictor that mispredicted more counts as the smaller one, which it
-    /// could be used as.
+    /// Mispredictions per kilo-instruction with each of [`PREDICTOR_KIB`], by [`SCHEMES`]. A larger
+    /// predictor that mispredicted more counts as the smaller one, which it could be used as.
     #[must_use]
     pub fn branch_mpki(&self) -> [[f64; PREDICTOR_KIB.len()]; SCHEMES.len()] {
         self.mispredictions

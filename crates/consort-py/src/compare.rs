@@ -119,18 +119,15 @@ impl Comparison {
 ///
 /// The same seed gives the same numbers as ``consort compare``, on every host, whatever ``jobs`` is.
 ///
-/// :param machine: a Machine, or its name: "power8:smt=2"
-/// :param workload: a Workload, an expression such as "4*hmmer+4*povray", or a list of programs
-/// :param policies: names with options ("workover:margin=0.1"), or policies written in Python
-/// :param runs: runs of each policy
-/// :param seed: seed of all randomness
-/// :param baseline: policy to which speedups refer; "linux" if it takes part, else the first
-/// :param alone_s: time that each program's work takes alone, s
-/// :param quantum_ms: quantum between decisions, ms; each policy's own if None
-/// :param os: model of the operating system beneath the policies
-/// :param jobs: worker threads; all PUs if None
-/// :raises InputError: what was wrong, with file, line and key where it is in a file
-/// :raises RunError: a run that failed
+/// :param machine: a Machine, or its name: "power8:smt=2" :param workload: a Workload, an
+/// expression such as "4*hmmer+4*povray", or a list of programs :param policies: names with options
+/// ("workover:margin=0.1"), or policies written in Python :param runs: runs of each policy :param
+/// seed: seed of all randomness :param baseline: policy to which speedups refer; "linux" if it
+/// takes part, else the first :param alone_s: time that each program's work takes alone, s :param
+/// quantum_ms: quantum between decisions, ms; each policy's own if None :param os: model of the
+/// operating system beneath the policies :param jobs: worker threads; all CPUs if None :raises
+/// InputError: what was wrong, with file, line and key where it is in a file :raises RunError: a
+/// run that failed
 #[pyfunction]
 #[pyo3(signature = (machine, workload, policies, *, runs = 10, seed = 1, baseline = None,
     alone_s = 30.0, quantum_ms = None, os = "linux", jobs = None))]

@@ -110,7 +110,7 @@ impl Machine {
         }
     }
 
-    /// PUs, cores and domains of the machine.
+    /// CPUs, cores and domains of the machine.
     #[getter]
     fn topology(&self) -> Topology {
         Topology::from(self.chip.topology())

@@ -210,7 +210,7 @@ impl PolicyArgument {
 /// Places of threads in the next quantum, paused programs, numbers of threads of programs.
 ///
 /// Threads that are not named are unrestricted. A policy may as well return a dict of thread ids
-/// with a PU, a list of PUs, or None for unrestricted, or None for no restrictions at all.
+/// with a CPU, a list of CPUs, or None for unrestricted, or None for no restrictions at all.
 #[pyclass(module = "consort")]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Decision {
@@ -230,7 +230,7 @@ impl Decision {
         Self::default()
     }
 
-    /// Restricts a thread to PUs, or leaves it unrestricted with None; the reason is for reports.
+    /// Restricts a thread to CPUs, or leaves it unrestricted with None; the reason is for reports.
     #[pyo3(signature = (thread, pus, reason = String::new()))]
     fn place(&mut self, thread: u32, pus: Option<PuArgument>, reason: String) {
         self.places
@@ -252,7 +252,7 @@ impl Decision {
         self.notes.push(text);
     }
 
-    /// PUs of each placed thread, None for unrestricted.
+    /// CPUs of each placed thread, None for unrestricted.
     #[getter]
     fn placements(&self) -> BTreeMap<u32, Option<Vec<u32>>> {
         let pairs = self.places.iter();
@@ -284,7 +284,7 @@ impl PuArgument {
 /// Reads the value that `decide` returned.
 ///
 /// # Errors
-/// Another type than expected; threads that are not observed, PUs that a thread may not use.
+/// Another type than expected; threads that are not observed, CPUs that a thread may not use.
 fn read_decision(
     returned: &Bound<'_, PyAny>,
     policy: &dyn Display,

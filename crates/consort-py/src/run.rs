@@ -51,7 +51,7 @@ pub(crate) fn interruptible<R: Send + 'static>(
     }
 }
 
-/// Worker threads: the given number, else as many as there are PUs.
+/// Worker threads: the given number, else as many as there are CPUs.
 pub(crate) fn workers(jobs: Option<NonZeroUsize>) -> NonZeroUsize {
     let all = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     jobs.unwrap_or_else(all)

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::slice;
 
-/// PUs of each thread that a decision names; `None` for unrestricted.
+/// CPUs of each thread that a decision names; `None` for unrestricted.
 type Places = BTreeMap<u32, Option<Vec<u32>>>;
 
 /// One run of a workload under a policy.
@@ -99,7 +99,7 @@ impl Run {
         self.result.decision_us.mean
     }
 
-    /// Decisions in their order, each with the PUs of every thread that it names, None for
+    /// Decisions in their order, each with the CPUs of every thread that it names, None for
     /// unrestricted. Empty unless they were asked for.
     #[getter]
     fn decisions(&self) -> Vec<Places> {

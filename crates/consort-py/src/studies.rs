@@ -129,13 +129,11 @@ pub(crate) fn studies() -> PyResult<Vec<String>> {
 
 /// Runs a published experiment again.
 ///
-/// :param study: id (``consort.studies()``), or a study file
-/// :param quick: the shape of the results in seconds, from fewer and shorter runs
-/// :param seed: seed in place of the study's own
-/// :param out: folder that keeps finished studies: what is there is not run again
-/// :param jobs: worker threads; all PUs if None
-/// :raises InputError: what was wrong, with file, line and key where it is in a file
-/// :raises RunError: a study that failed
+/// :param study: id (``consort.studies()``), or a study file :param quick: the shape of the results
+/// in seconds, from fewer and shorter runs :param seed: seed in place of the study's own :param
+/// out: folder that keeps finished studies: what is there is not run again :param jobs: worker
+/// threads; all CPUs if None :raises InputError: what was wrong, with file, line and key where it
+/// is in a file :raises RunError: a study that failed
 #[pyfunction]
 #[pyo3(signature = (study, *, quick = false, seed = None, out = None, jobs = None))]
 pub(crate) fn reproduce(
@@ -184,15 +182,12 @@ fn find(text: &str) -> Result<Arc<dyn LabStudy>, Failure> {
 
 /// Runs a workload under thread mappings and tells which is best and which resource decides.
 ///
-/// :param machine: a Machine, or its name
-/// :param workload: a Workload, an expression such as "streamcluster@4+facesim@4", or programs
-/// :param mappings: "os", "iso", "int" and "spr", in the order of rows; times refer to the first
-/// :param runs: repetitions of each mapping, with successive seeds
-/// :param times: how often the longest program runs in each
-/// :param alone_s: time that each program's work takes alone, s
-/// :param os: model of the operating system beneath the mappings
-/// :param seed: seed of all randomness
-/// :param jobs: worker threads; all PUs if None
+/// :param machine: a Machine, or its name :param workload: a Workload, an expression such as
+/// "streamcluster@4+facesim@4", or programs :param mappings: "os", "iso", "int" and "spr", in the
+/// order of rows; times refer to the first :param runs: repetitions of each mapping, with
+/// successive seeds :param times: how often the longest program runs in each :param alone_s: time
+/// that each program's work takes alone, s :param os: model of the operating system beneath the
+/// mappings :param seed: seed of all randomness :param jobs: worker threads; all CPUs if None
 /// :raises InputError: what was wrong
 #[pyfunction]
 #[pyo3(signature = (machine, workload, mappings = None, *, runs = 1, times = 3, alone_s = 1.0,
@@ -350,11 +345,9 @@ fn checks(all: &[ValidationCheck]) -> consort_data::Table {
 
 /// Checks the simulation against published figures, laws and a real kernel.
 ///
-/// :param groups: groups of checks; those that ``consort validate`` runs if None
-/// :param quick: fewer and shorter runs
-/// :param seed: seed of all randomness
-/// :param jobs: worker threads; all PUs if None
-/// :raises InputError: a group that is not known
+/// :param groups: groups of checks; those that ``consort validate`` runs if None :param quick:
+/// fewer and shorter runs :param seed: seed of all randomness :param jobs: worker threads; all CPUs
+/// if None :raises InputError: a group that is not known
 #[pyfunction]
 #[pyo3(signature = (groups = None, *, quick = false, seed = 1, jobs = None))]
 pub(crate) fn validate(

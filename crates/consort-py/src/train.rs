@@ -92,14 +92,12 @@ fn accuracy(held_out: &[LevelErrors]) -> consort_data::Table {
 
 /// Trains a model from simulated runs of programs alone and together on a core.
 ///
-/// :param machine: a Machine with SMT, or its name
-/// :param programs: training programs of one thread; all of spec2006 if None
-/// :param ways: threads per core to train for; 2 and, where a core takes as many, 4 if None
-/// :param folds: parts into which the programs are divided, each held out once to test on
-/// :param seed: seed of all randomness
-/// :param quick: shorter and fewer runs
-/// :param jobs: worker threads; all PUs if None
-/// :raises InputError: what the machine or the programs cannot give
+/// :param machine: a Machine with SMT, or its name :param programs: training programs of one
+/// thread; all of spec2006 if None :param ways: threads per core to train for; 2 and, where a core
+/// takes as many, 4 if None :param folds: parts into which the programs are divided, each held out
+/// once to test on :param seed: seed of all randomness :param quick: shorter and fewer runs :param
+/// jobs: worker threads; all CPUs if None :raises InputError: what the machine or the programs
+/// cannot give
 #[pyfunction]
 #[pyo3(signature = (machine, programs = None, *, ways = None, folds = 5, seed = 1, quick = false,
     jobs = None))]
@@ -135,7 +133,7 @@ fn training(
     let (seconds, draws) = SIZES[usize::from(!quick)];
     let smt = chip.topology().smt();
     let fitting = || WAYS.into_iter().filter(|&ways| ways as usize <= smt);
-    // A core of one PU is refused for what it is.
+    // A core of one CPU is refused for what it is.
     let usual = || {
         if smt < 2 {
             vec![WAYS[0]]

@@ -27,7 +27,7 @@ impl View {
 
 #[pymethods]
 impl View {
-    /// PUs, cores and domains of the machine.
+    /// CPUs, cores and domains of the machine.
     #[getter]
     fn topology(&self, py: Python<'_>) -> Py<Topology> {
         self.topology.clone_ref(py)
@@ -108,13 +108,13 @@ impl Thread {
         self.seen().managed
     }
 
-    /// PUs that it may use by its own affinity, ascending; plans stay inside.
+    /// CPUs that it may use by its own affinity, ascending; plans stay inside.
     #[getter]
     fn original(&self) -> Vec<u32> {
         numbers(&self.seen().original)
     }
 
-    /// The PU that it was last seen on.
+    /// The CPU that it was last seen on.
     #[getter]
     fn last_pu(&self) -> Option<u32> {
         self.seen().last_pu.map(|pu| pu.0)
@@ -126,13 +126,13 @@ impl Thread {
         self.seen().sample.cpu_time_ns()
     }
 
-    /// Share of one PU that it had over the quantum, 0 to 1.
+    /// Share of one CPU that it had over the quantum, 0 to 1.
     #[getter]
     fn cpu_share(&self) -> f64 {
         self.observation.cpu_share(self.seen())
     }
 
-    /// Share of the quantum in which it ran or waited for a PU, 0 to 1.
+    /// Share of the quantum in which it ran or waited for a CPU, 0 to 1.
     #[getter]
     fn wanted_share(&self) -> f64 {
         self.observation.wanted_share(self.seen())
@@ -194,11 +194,11 @@ pub(crate) fn find_signal(name: &str) -> Result<Signal, Failure> {
     })
 }
 
-/// A core: the PUs that share execution units.
+/// A core: the CPUs that share execution units.
 #[pyclass(frozen, get_all, module = "consort")]
 #[derive(Clone)]
 pub(crate) struct Core {
-    /// Its PUs, ascending; the position is the SMT way.
+    /// Its CPUs, ascending; the position is the SMT way.
     pus: Vec<u32>,
     /// Position of its package in ``Topology.packages``.
     package: usize,
@@ -219,7 +219,7 @@ impl Core {
     }
 }
 
-/// A machine's PUs and how they share hardware.
+/// A machine's CPUs and how they share hardware.
 #[pyclass(frozen, module = "consort")]
 #[derive(Clone)]
 pub(crate) struct Topology(Arc<topology::Topology>);
@@ -237,7 +237,7 @@ impl Topology {
     }
 }
 
-/// The numbers of PUs, ascending.
+/// The numbers of CPUs, ascending.
 pub(crate) fn numbers(pus: &PuSet) -> Vec<u32> {
     pus.iter().map(|pu| pu.0).collect()
 }
@@ -248,7 +248,7 @@ fn members(domains: &[Domain]) -> Vec<Vec<u32>> {
 
 #[pymethods]
 impl Topology {
-    /// All PUs, ascending.
+    /// All CPUs, ascending.
     #[getter]
     fn pus(&self) -> Vec<u32> {
         numbers(self.0.pus())
@@ -269,25 +269,25 @@ impl Topology {
         self.0.cores().iter().map(core).collect()
     }
 
-    /// PUs of each package.
+    /// CPUs of each package.
     #[getter]
     fn packages(&self) -> Vec<Vec<u32>> {
         members(self.0.packages())
     }
 
-    /// PUs of each NUMA node.
+    /// CPUs of each NUMA node.
     #[getter]
     fn nodes(&self) -> Vec<Vec<u32>> {
         members(self.0.nodes())
     }
 
-    /// PUs of each LLC domain.
+    /// CPUs of each LLC domain.
     #[getter]
     fn llcs(&self) -> Vec<Vec<u32>> {
         members(self.0.llcs())
     }
 
-    /// Most PUs of a core.
+    /// Most CPUs of a core.
     #[getter]
     fn smt(&self) -> usize {
         self.0.smt()

@@ -1,4 +1,4 @@
-//! Placements of programs on PUs, and errors of starting a run.
+//! Placements of programs on CPUs, and errors of starting a run.
 
 use consort_core::PuId;
 use consort_ops::Op;
@@ -38,7 +38,7 @@ where
 /// A thread and its place.
 #[derive(Clone, Copy)]
 pub struct TracePlacement<'a> {
-    /// PU that it runs on; one thread per PU.
+    /// CPU that it runs on; one thread per CPU.
     pub pu: PuId,
     /// Number of its address space: threads with the same number share memory and code.
     pub space: u32,
@@ -52,24 +52,24 @@ pub enum ReferenceError {
     /// There is nothing to run.
     #[error("there are no threads; expected at least one placement")]
     Nothing,
-    /// The machine has no such PU.
+    /// The machine has no such CPU.
     #[error("there is no CPU {pu}; expected 0 to {}", .pus.saturating_sub(1))]
     NoPu {
-        /// The PU that was requested.
+        /// The CPU that was requested.
         pu: PuId,
-        /// Number of PUs that the machine has.
+        /// Number of CPUs that the machine has.
         pus: usize,
     },
-    /// Two threads are to run on one PU.
+    /// Two threads are to run on one CPU.
     #[error("CPU {pu} has two threads; expected one per CPU")]
     Twice {
-        /// The PU.
+        /// The CPU.
         pu: PuId,
     },
     /// A program has no operations.
     #[error("the program on CPU {pu} has no operations; expected at least one")]
     Empty {
-        /// Its PU.
+        /// Its CPU.
         pu: PuId,
     },
     /// A thread has stopped making progress, as its core cannot execute some operation.
@@ -78,7 +78,7 @@ pub enum ReferenceError {
          kind of operation and buffers that hold one of each"
     )]
     Stuck {
-        /// Its PU.
+        /// Its CPU.
         pu: PuId,
         /// For how long.
         cycles: u64,

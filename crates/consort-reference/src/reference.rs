@@ -42,7 +42,7 @@ impl<'a> Reference<'a> {
     /// Puts threads onto the cores of a chip. All that is drawn follows from `seed`.
     ///
     /// # Errors
-    /// PUs that are not there or have two threads, programs without operations.
+    /// CPUs that are not there or have two threads, programs without operations.
     pub fn new(
         chip: &Chip,
         placements: &[TracePlacement<'a>],

@@ -30,7 +30,7 @@ const QUANTUM_NS: u64 = 1_000_000;
 /// Work of each program: more than any run here does, instructions.
 const INSTRUCTIONS: f64 = 1e12;
 
-/// Observations of a policy in a run, each with the PU that it put every logical core on.
+/// Observations of a policy in a run, each with the CPU that it put every logical core on.
 #[derive(Clone, Debug)]
 pub struct PolicyRecording {
     intervals: Vec<(Observation, Vec<usize>)>,
@@ -92,7 +92,7 @@ impl PolicyRecording {
     }
 }
 
-/// A placement's PU.
+/// A placement's CPU.
 fn first_pu(place: &Placement) -> usize {
     match place {
         Placement::Restricted(pus) => pus.first().map_or(usize::MAX, |pu| pu.0 as usize),

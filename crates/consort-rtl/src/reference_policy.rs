@@ -33,7 +33,7 @@ pub(crate) struct ReferencePolicy {
     policy: Box<dyn Policy>,
     rng: PolicyRng,
     all: Arc<PuSet>,
-    /// PU by core.
+    /// CPU by core.
     pus: Vec<PuId>,
     was_kernel: Vec<bool>,
     /// Thread by core, where one is switched in (tcs).

@@ -20,7 +20,7 @@ fn main() {
     divan::main();
 }
 
-/// Four kinds of programs in turn on a chip of SMT2 cores, 8 to an LLC domain, all PUs taken.
+/// Four kinds of programs in turn on a chip of SMT2 cores, 8 to an LLC domain, all CPUs taken.
 #[divan::bench(args = [4, 16, 32, 64, 128, 256, 512, 1024])]
 fn all_pus_taken(bencher: divan::Bencher<'_, '_>, threads: usize) {
     let mut machine = build::machine();

@@ -1,14 +1,12 @@
 //! Power and energy: what cores, caches, memory and uncore draw.
 //!
 //! Every thread's work costs energy by instruction class, cache access and line
-//! ([`EnergyModel::work_nj`]). A core draws its static power while any of its PUs
-//! runs something and a fraction of it else; the uncore always draws its own.
-//! Power is constant between two events, so energy is power times time and adds
-//! up over any split of time.
+//! ([`EnergyModel::work_nj`]). A core draws its static power while any of its CPUs runs something
+//! and a fraction of it else; the uncore always draws its own. Power is constant between two
+//! events, so energy is power times time and adds up over any split of time.
 //!
-//! Pitfall: fetching instructions from the L1I is part of an instruction's own
-//! energy (see [`InstructionEnergy`](crate::machine::InstructionEnergy)); only
-//! its misses are accesses here.
+//! Pitfall: fetching instructions from the L1I is part of an instruction's own energy (see
+//! [`InstructionEnergy`](crate::machine::InstructionEnergy)); only its misses are accesses here.
 
 use crate::chip::Chip;
 use crate::contention::InstructionActivity;

@@ -1,9 +1,8 @@
 //! The simulated machine: chips, programs, contention, operating system, energy.
 //!
-//! Interval simulation: between two events the set of running threads and
-//! their places is constant, so every thread's rate is constant. The rates are
-//! solved once ([`contention`]), the simulation advances to the next event, and
-//! instructions, counters and energy are accounted for exactly.
+//! Interval simulation: between two events the set of running threads and their places is constant,
+//! so every thread's rate is constant. The rates are solved once ([`contention`]), the simulation
+//! advances to the next event, and instructions, counters and energy are accounted for exactly.
 
 // Unit tests share builders with integration tests, which know the crate by its name.
 #[cfg(test)]

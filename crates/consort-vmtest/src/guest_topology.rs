@@ -1,4 +1,4 @@
-//! The processor of a guest, and the PUs that it then shows.
+//! The processor of a guest, and the CPUs that it then shows.
 
 use consort_core::PuId;
 use consort_core::topology::{CoreType, PuFacts, Topology, TopologyError};
@@ -8,7 +8,7 @@ const NODE_MIB: u32 = 768;
 
 /// Sockets, cores, SMT ways and NUMA nodes of a guest.
 ///
-/// PUs are numbered way first: PUs `0..threads` are the ways of core 0. This is how qemu numbers
+/// CPUs are numbered way first: CPUs `0..threads` are the ways of core 0. This is how qemu numbers
 /// them, and unlike what most firmware does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuestTopology {
@@ -18,7 +18,7 @@ pub struct GuestTopology {
     pub cores: u32,
     /// SMT ways per core.
     pub threads: u32,
-    /// NUMA nodes; each has an equal consecutive run of PUs.
+    /// NUMA nodes; each has an equal consecutive run of CPUs.
     pub nodes: u32,
     /// Distance between two nodes as the firmware reports it; a node is at 10 from itself.
     pub distance: u32,
@@ -37,7 +37,7 @@ impl GuestTopology {
         }
     }
 
-    /// Number of PUs.
+    /// Number of CPUs.
     #[must_use]
     pub fn pus(self) -> u32 {
         self.sockets * self.cores * self.threads

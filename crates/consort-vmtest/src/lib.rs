@@ -20,7 +20,7 @@
 //! # }
 //! ```
 //!
-//! Pitfalls: one host thread emulates all PUs in turn, so nothing about *time* inside a guest
+//! Pitfalls: one host thread emulates all CPUs in turn, so nothing about *time* inside a guest
 //! means anything; wait for a state, count polls, never compare durations. There is no PMU. A
 //! boot takes about ten seconds: put many commands into one guest. `.ci/install-vm` installs
 //! what [`GuestTools::find`] needs.

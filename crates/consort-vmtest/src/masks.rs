@@ -22,7 +22,7 @@ pub struct ThreadMask {
     pub tid: u32,
     /// The thread's name; `fp-0` is thread 0 of the `fp` kernel.
     pub comm: String,
-    /// PUs that it may run on (`Cpus_allowed_list`).
+    /// CPUs that it may run on (`Cpus_allowed_list`).
     pub mask: PuSet,
 }
 
@@ -78,7 +78,7 @@ pub fn check_fp_spread(masks: &[ThreadMask], topology: &Topology) -> Result<(), 
 }
 
 /// Checks that every core with fp threads can be given a light thread of its own that may run on a
-/// PU of that core which no fp thread occupies.
+/// CPU of that core which no fp thread occupies.
 ///
 /// # Errors
 /// The first core without one, or an fp thread that is not confined to a core.
@@ -153,11 +153,11 @@ fn only_core(thread: &ThreadMask, topology: &Topology) -> Result<usize, String> 
     }
 }
 
-/// The PUs of a core that are left when each fp thread occupies one that it may use.
+/// The CPUs of a core that are left when each fp thread occupies one that it may use.
 fn free_pus(core: usize, threads: &[&ThreadMask], topology: &Topology) -> PuSet {
     let mut free: PuSet = topology.cores()[core].pus.iter().copied().collect();
     let mut threads = threads.to_vec();
-    // Threads with the least choice first, so that they do not find their only PU taken.
+    // Threads with the least choice first, so that they do not find their only CPU taken.
     threads.sort_by_key(|thread| thread.mask.len());
     for thread in threads {
         if let Some(pu) = free.intersection(&thread.mask).iter().last() {

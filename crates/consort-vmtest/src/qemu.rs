@@ -101,7 +101,7 @@ fn errors(complaints: &Path) -> String {
     errors.fold(String::new(), |all, line| all + "\n" + line)
 }
 
-/// Two for each PU, and no more than memory bears: each guest has one or two GiB.
+/// Two for each CPU, and no more than memory bears: each guest has one or two GiB.
 static PLACES: LazyLock<usize> = LazyLock::new(|| {
     available_parallelism()
         .map_or(4, |pus| 2 * pus.get())

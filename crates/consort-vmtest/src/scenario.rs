@@ -31,16 +31,16 @@ pub enum ScenarioKind {
     Trial,
     /// `inside` a cpuset; then the cpuset has `shrunk`; `after` the run it is `lifted`.
     Cpuset {
-        /// The PUs of the cpuset.
+        /// The CPUs of the cpuset.
         pus: &'static str,
-        /// The PUs of the cpuset once it has shrunk.
+        /// The CPUs of the cpuset once it has shrunk.
         shrunk: &'static str,
     },
     /// With cookies, `shared` `during` a run that ends, `again` one that is `killed`, `third` one
     /// that the next run clears up after, and `fourth` one that a sched_ext scheduler meets; the
     /// cookies each time.
     Cookies,
-    /// `during` a run an fp thread's PU is `taken` offline, threads are placed `without`
+    /// `during` a run an fp thread's CPU is `taken` offline, threads are placed `without`
     /// it, and `after` the run it comes `back`.
     Offline,
 }
@@ -72,7 +72,7 @@ pub struct Scenario {
     pub interval_ms: u32,
 }
 
-/// Bound on the time of the load's threads: one host thread emulates all PUs, 100 ms each by turns
+/// Bound on the time of the load's threads: one host thread emulates all CPUs, 100 ms each by turns
 /// if all are busy, and unbounded threads would leave Consort next to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadShare {
@@ -83,7 +83,7 @@ pub enum LoadShare {
         /// Length of sleep, ms.
         rest_ms: u32,
     },
-    /// Threads are always busy, and all are throttled to so many percent of a PU each.
+    /// Threads are always busy, and all are throttled to so many percent of a CPU each.
     Quota(u32),
 }
 

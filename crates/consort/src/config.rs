@@ -124,7 +124,7 @@ pub(crate) struct RunConfig {
     pub(crate) interval: Option<Duration>,
     /// Seed of the policy's randomness.
     pub(crate) seed: Option<u64>,
-    /// File with the cores and caches that PUs share, instead of the kernel's account.
+    /// File with the cores and caches that CPUs share, instead of the kernel's account.
     pub(crate) topology: Option<PathBuf>,
     /// Enactors that may keep threads in their places.
     #[serde(default, deserialize_with = "named", serialize_with = "name_text")]

@@ -35,7 +35,8 @@ pub(crate) fn label(text: &str, name: &str) -> String {
     }
 }
 
-/// Lays out a machine of [`machines`] with all its PUs; also returns the origin of its description.
+/// Lays out a machine of [`machines`] with all its CPUs; also returns the origin of its
+/// description.
 pub(crate) fn full_chip(name: &str) -> Result<(Chip, String)> {
     let loaded = machine(name)?;
     let chip = Chip::new(&loaded.spec, None).map_err(bad_input)?;

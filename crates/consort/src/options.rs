@@ -30,7 +30,7 @@ impl Jobs {
         self.jobs
     }
 
-    /// Workers to start: as many as there are PUs if none were requested.
+    /// Workers to start: as many as there are CPUs if none were requested.
     pub(crate) fn workers(self) -> NonZeroUsize {
         let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         self.jobs.unwrap_or_else(all)

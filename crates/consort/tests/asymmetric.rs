@@ -18,7 +18,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// The first PU that this process may use.
+/// The first CPU that this process may use.
 fn first_pu() -> String {
     let mask = own_mask();
     let end = mask.find([',', '-']).unwrap_or(mask.len());
@@ -138,7 +138,7 @@ fn calls_are_counted_for_policies_and_recordings_that_use_them_alone() {
     let file = folder.path().join("r.parquet");
     let arguments = [program.path(), file].map(|path| path.to_str().unwrap().to_owned());
     let arguments = arguments.each_ref().map(String::as_str);
-    // As many threads as PUs, or fewer, are left where they are, so nothing is to be waited for.
+    // As many threads as CPUs, or fewer, are left where they are, so nothing is to be waited for.
     let spread =
         "exec \"$0\" run --policy spread --interval 50ms --format json -- \"$1\" 2000 at-once";
     let Some(output) = with_tracefs(spread, &arguments) else {
@@ -249,10 +249,10 @@ fn masks_are_put_back_after_kill_9_at_quanta_of_milliseconds() {
     run(Command::new("kill").args(["-KILL", &pid]));
 }
 
-/// The most of a PU that turns may take is a fifth; opening and closing come on top.
+/// The most of a CPU that turns may take is a fifth; opening and closing come on top.
 const MOST_OWN: f64 = 0.35;
 
-/// Consort's own share of a PU in a run of two seconds under a policy.
+/// Consort's own share of a CPU in a run of two seconds under a policy.
 fn own_share(policy: &str) -> f64 {
     let mut command = consort();
     command.args(["run", "--format", "json", "--policy", policy]);

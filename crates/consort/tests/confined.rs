@@ -8,7 +8,7 @@ use common::{consort, folder, json, masks_of, run, skipped, stderr, wait_for};
 use consort_core::PuSet;
 use std::process::{Child, Command, Output, Stdio};
 
-/// The first and the last PU that this process may use, if these are two and `taskset` is there.
+/// The first and the last CPU that this process may use, if these are two and `taskset` is there.
 fn two_pus() -> Option<(String, String)> {
     let own: PuSet = common::own_mask().parse().unwrap();
     let ends = (own.first()?, own.iter().last()?);
@@ -29,7 +29,7 @@ impl Drop for Ended {
     }
 }
 
-/// A command that may use one PU.
+/// A command that may use one CPU.
 fn confined(pu: &str, program: &std::ffi::OsStr) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", pu]).arg(program);

@@ -1,5 +1,5 @@
 //! `consort machine probe`, the file that it writes, and who uses it: keys, bad input, interrupts.
-//! Nothing here depends on how fast this host is or on what its PUs share.
+//! Nothing here depends on how fast this host is or on what its CPUs share.
 
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]
 
@@ -17,7 +17,7 @@ use std::process::{ExitStatus, Stdio};
 
 const SHORT: [&str; 4] = ["machine", "probe", "--duration", "500ms"];
 
-/// The lowest PUs that may be used, two at most.
+/// The lowest CPUs that may be used, two at most.
 fn few() -> String {
     let mask: consort_core::PuSet = own_mask().parse().unwrap();
     let few: consort_core::PuSet = mask.iter().take(2).collect();
@@ -138,7 +138,7 @@ fn a_topology_that_does_not_fit_stops_everything() {
     check_refused(&["machine", "--topology", "/nowhere"], &["/nowhere"]);
 }
 
-/// Two PUs that a file makes one core.
+/// Two CPUs that a file makes one core.
 fn one_core(folder: &Path) -> Option<String> {
     if pus() < 2 {
         skipped("one CPU has nothing to share");
@@ -215,7 +215,7 @@ fn an_interrupt_leaves_nothing_behind() {
         skipped("one CPU has no pair to measure");
         return;
     }
-    // Two PUs are measured in a moment; on a busy host that can be over before we look.
+    // Two CPUs are measured in a moment; on a busy host that can be over before we look.
     let interrupted = (0..10).any(|_| {
         let folder = folder();
         let ended = interrupt_a_probe(&folder.path().join("cores.toml"));

@@ -1,7 +1,7 @@
 //! Promise: a mask that somebody else has set is never written back.
 //!
 //! The command is a shell that starts processes all the time. Somebody else pins the shell and
-//! whatever it has started to one PU, one that Consort uses for threads of this very tree, at any
+//! whatever it has started to one CPU, one that Consort uses for threads of this very tree, at any
 //! moment: what comes after must stay there.
 
 #![expect(clippy::unwrap_used, reason = "tests may fail loudly")]

@@ -63,7 +63,7 @@ fn a_run_has_its_keys() {
             assert!(program[key].as_f64().unwrap() > 0.0, "{key}");
         }
     }
-    // Eight programs on eight PUs of four cores are slower than alone, and not by much more
+    // Eight programs on eight CPUs of four cores are slower than alone, and not by much more
     // than twice.
     let stp = run["stp"].as_f64().unwrap();
     assert!((3.0..8.0).contains(&stp), "{stp}");

@@ -172,7 +172,7 @@ fn bad_input_is_one_line_and_writes_nothing() {
     check(&["--ways", "4"], &["pairs"]);
 }
 
-/// The reason why nothing can be trained on PUs 0 and 1 here; `None` if it can.
+/// The reason why nothing can be trained on CPUs 0 and 1 here; `None` if it can.
 fn missing_for_live_training() -> Option<&'static str> {
     let host = json(&run(consort().args(["machine", "--format", "json"])));
     let pus = host["pus"].as_u64().unwrap();

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A program that tells how many threads it would start: at once, and when it has been managed
-/// for ten seconds, in which it keeps a PU busy.
+/// for ten seconds, in which it keeps a CPU busy.
 struct Teller {
     name: &'static str,
     /// Tool that has to be there.
@@ -346,7 +346,7 @@ fn an_enactor_that_is_not_there_is_refused_with_the_reason() {
     }
 }
 
-/// Waits until its second thread is pinned, and takes a PU by itself with the first. Prints, among
+/// Waits until its second thread is pinned, and takes a CPU by itself with the first. Prints, among
 /// others, true if few of the looks at the second one see a narrow mask from then on.
 const CHOOSER: &str = "
 import os, threading, time

@@ -17,7 +17,7 @@ pub struct ProgramMeasure {
     pub bus_busy_cycles: f64,
     /// Core cycles in which its requests were queued for the bus.
     pub bus_queue_cycles: f64,
-    /// Time of its threads on PUs, summed over them, ns.
+    /// Time of its threads on CPUs, summed over them, ns.
     pub on_pu_ns: f64,
     /// Cores of the program.
     pub cores: u32,

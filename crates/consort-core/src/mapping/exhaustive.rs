@@ -1,6 +1,6 @@
 //! Every mapping that the topology distinguishes.
 //!
-//! Threads of a program are alike, and so are the PUs of a core, the cores of a cache domain and
+//! Threads of a program are alike, and so are the CPUs of a core, the cores of a cache domain and
 //! the domains of the machine, as long as they have the same shape; programs differ. Of the
 //! mappings that turn into each other by exchanging equal parts, one is listed.
 
@@ -34,10 +34,10 @@ pub struct TooManyMappings {
     pub bound: usize,
 }
 
-/// Number of threads of each program on each PU, PU by PU in the tree's order.
+/// Number of threads of each program on each CPU, CPU by CPU in the tree's order.
 type ThreadFilling = Vec<usize>;
 
-/// Parts with the number of equal ones; a [`MachineTree`] without its PUs.
+/// Parts with the number of equal ones; a [`MachineTree`] without its CPUs.
 #[derive(Clone, Debug)]
 enum SymmetryTree {
     Pu,
@@ -45,8 +45,8 @@ enum SymmetryTree {
 }
 
 impl ExhaustiveMappings {
-    /// Lists the mappings of programs with these numbers of threads in which no PU has more than
-    /// its share, threads by PUs rounded up.
+    /// Lists the mappings of programs with these numbers of threads in which no CPU has more than
+    /// its share, threads by CPUs rounded up.
     ///
     /// # Errors
     /// If there are more than `bound` mappings.
@@ -161,7 +161,7 @@ impl SymmetryTree {
     }
 }
 
-/// Threads to place, and the most per PU.
+/// Threads to place, and the most per CPU.
 struct FillingEnumerator<'a> {
     threads: &'a [usize],
     per_pu: usize,
@@ -190,7 +190,7 @@ impl FillingEnumerator<'_> {
         Ok(ways)
     }
 
-    /// Threads of each program on one PU, at most its share together.
+    /// Threads of each program on one CPU, at most its share together.
     fn pu_fillings(&self) -> Vec<ThreadFilling> {
         let mut ways: Vec<ThreadFilling> = vec![Vec::new()];
         for &threads in self.threads {
@@ -263,7 +263,7 @@ impl FillingEnumerator<'_> {
 /// exchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum MachineTree {
-    /// A PU.
+    /// A CPU.
     Pu(PuId),
     /// Parts, sorted so that parts of the same shape are neighbours.
     Parts(Vec<MachineTree>),
@@ -272,7 +272,7 @@ enum MachineTree {
 /// Shape of a part; two parts of the same shape can be exchanged.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum PartShape {
-    /// A PU of a core type.
+    /// A CPU of a core type.
     Pu(usize),
     /// The shapes of the parts, in order.
     Parts(Vec<PartShape>),
@@ -280,7 +280,7 @@ enum PartShape {
 
 impl MachineTree {
     /// Builds the tree of a machine: packages of nodes of LLC domains of level 2 domains of cores
-    /// of PUs.
+    /// of CPUs.
     fn from_topology(topology: &Topology) -> Self {
         let leaf = |pu: PuId| Some((path(topology, pu)?, pu));
         let leaves = topology.pus().iter().filter_map(leaf).collect();
@@ -295,7 +295,7 @@ impl MachineTree {
         }
         let mut groups: BTreeMap<usize, Vec<(Vec<usize>, PuId)>> = BTreeMap::new();
         for (at, (path, pu)) in leaves.into_iter().enumerate() {
-            // Below the core each PU is a part of its own.
+            // Below the core each CPU is a part of its own.
             let key = path.first().map_or(at, |&key| key);
             let rest = path.get(1..).unwrap_or_default().to_vec();
             groups.entry(key).or_default().push((rest, pu));
@@ -339,7 +339,7 @@ impl MachineTree {
     }
 }
 
-/// Path to a PU, from the largest part down to its core.
+/// Path to a CPU, from the largest part down to its core.
 fn path(topology: &Topology, pu: PuId) -> Option<Vec<usize>> {
     let number = topology.core_of(pu)?;
     let core = topology.cores().get(number)?;
@@ -356,7 +356,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// Exchanges of PUs after which the same PUs share cores and LLC domains, found by trying all.
+    /// Exchanges of CPUs after which the same CPUs share cores and LLC domains, found by trying
+    /// all.
     fn symmetries(topology: &Topology) -> Vec<Vec<usize>> {
         let facts = topology.facts();
         let keeps = |order: &[usize]| {
@@ -420,7 +421,7 @@ mod tests {
             .count()
     }
 
-    /// By hand: two domains of two PUs of two threads each, four a and four b. A domain can hold 2
+    /// By hand: two domains of two CPUs of two threads each, four a and four b. A domain can hold 2
     /// a + 2 b as aa|bb or ab|ab, 3 a + 1 b only as aa|ab, 4 a as aa|aa. So two domains of 2+2 make
     /// 3 pairs, 3+1 with 1+3 one, 4+0 with 0+4 one.
     #[test]

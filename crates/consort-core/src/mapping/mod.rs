@@ -1,10 +1,10 @@
-//! Static mappings of the threads of programs to PUs, cores and cache domains.
+//! Static mappings of the threads of programs to CPUs, cores and cache domains.
 //!
 //! Source: Wang, Dey, Mars, Tang, Davidson, Soffa, "Performance Analysis of Thread Mappings with a
 //! Holistic View of the Hardware Resources" (ISPASS 2012). It compares four mappings of two
 //! programs of four threads on four cores with two L2 domains: the operating system's own, and the
 //! three of [`MappingScheme`]. Here these are generalised to any topology, any number of programs,
-//! and more threads than PUs, which then take turns.
+//! and more threads than CPUs, which then take turns.
 //!
 //! [`Mapping::from_scheme`] returns the mapping of a scheme, [`ExhaustiveMappings::new`] every
 //! mapping that the topology distinguishes, and [`analysis`] shows which resource matters, from
@@ -29,7 +29,7 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// The PU of every thread of every program.
+/// The CPU of every thread of every program.
 #[doc(alias = "thread mapping")]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mapping {
@@ -47,19 +47,19 @@ impl Mapping {
         Self { programs }
     }
 
-    /// Places one program's threads on these PUs in turn.
+    /// Places one program's threads on these CPUs in turn.
     pub fn on_pus(pus: &[PuId], threads: usize) -> Self {
         Self {
             programs: vec![pus.iter().copied().cycle().take(threads).collect()],
         }
     }
 
-    /// The PU of each thread, program by program.
+    /// The CPU of each thread, program by program.
     pub fn programs(&self) -> &[Vec<PuId>] {
         &self.programs
     }
 
-    /// Number of threads of each PU that has any.
+    /// Number of threads of each CPU that has any.
     pub fn loads(&self) -> BTreeMap<PuId, usize> {
         let mut loads = BTreeMap::new();
         for &pu in self.programs.iter().flatten() {
@@ -69,7 +69,7 @@ impl Mapping {
     }
 }
 
-/// Most threads per PU if all PUs are used alike: threads by PUs, rounded up.
+/// Most threads per CPU if all CPUs are used alike: threads by CPUs, rounded up.
 fn max_threads_per_pu(topology: &Topology, threads: &[usize]) -> usize {
     let all: usize = threads.iter().sum();
     all.div_ceil(topology.pus().len().max(1))
@@ -134,7 +134,7 @@ impl FromStr for MappingScheme {
     }
 }
 
-/// A text that is not a mapping, such as `0.0.1.1/2.2.3.3`: the PUs of each program's threads.
+/// A text that is not a mapping, such as `0.0.1.1/2.2.3.3`: the CPUs of each program's threads.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "'{0}' is no mapping; write the CPUs of each program's threads, for example 0.0.1.1/2.2.3.3"

@@ -84,7 +84,7 @@ impl DomainLoads {
         next.into_iter().for_each(|d| self.add(d, program, 1));
     }
 
-    /// Places the threads of each domain, program after program on neighbouring PUs.
+    /// Places the threads of each domain, program after program on neighbouring CPUs.
     fn seats(&self, topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
         let mut seats: Vec<Vec<PuId>> = vec![Vec::new(); threads.len()];
         for (domain, pus) in self.domains.iter().enumerate() {
@@ -98,7 +98,7 @@ impl DomainLoads {
 }
 
 /// `spr`: places every thread on the core with the fewest siblings, among equals the emptiest, in
-/// the cache domain with the fewest siblings; there on the emptiest PU.
+/// the cache domain with the fewest siblings; there on the emptiest CPU.
 pub(super) fn spread_mapping(topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
     let mut seats = SpreadSeats::new(topology, max_threads_per_pu(topology, threads));
     let mut programs = Vec::with_capacity(threads.len());
@@ -115,7 +115,7 @@ struct SpreadSeats<'a> {
     domain: Vec<usize>,
     size: Vec<usize>,
     per_pu: usize,
-    /// Threads by PU.
+    /// Threads by CPU.
     taken: BTreeMap<PuId, usize>,
     /// Threads by core.
     load: Vec<usize>,
@@ -184,9 +184,9 @@ fn fullness(load: usize, size: usize) -> usize {
     load * SCALE / size.max(1)
 }
 
-/// The PU of each of `threads` threads in a part of the machine given core by core. Neighbours stay
-/// together and the loads of PUs differ by at most one. If there are fewer threads than PUs, every
-/// core gets one before any core gets two.
+/// The CPU of each of `threads` threads in a part of the machine given core by core. Neighbours
+/// stay together and the loads of CPUs differ by at most one. If there are fewer threads than CPUs,
+/// every core gets one before any core gets two.
 fn deal_evenly(topology: &Topology, pus: &[PuId], threads: usize) -> Vec<PuId> {
     let used = if threads < pus.len() {
         pick_by_way(topology, pus, threads)
@@ -197,7 +197,7 @@ fn deal_evenly(topology: &Topology, pus: &[PuId], threads: usize) -> Vec<PuId> {
     (0..threads).map(pu).collect()
 }
 
-/// Picks `count` PUs, first the first PUs of all cores, then the second; returned core by core.
+/// Picks `count` CPUs, first the first CPUs of all cores, then the second; returned core by core.
 fn pick_by_way(topology: &Topology, pus: &[PuId], count: usize) -> Vec<PuId> {
     let mut by_way: Vec<PuId> = pus.to_vec();
     by_way.sort_by_key(|&pu| way_in_core(topology, pu));
@@ -213,7 +213,7 @@ fn way_in_core(topology: &Topology, pu: PuId) -> Option<usize> {
     core.pus.iter().position(|&other| other == pu)
 }
 
-/// Parts of the machine that share a cache, each with its PUs core by core: LLC domains if there
+/// Parts of the machine that share a cache, each with its CPUs core by core: LLC domains if there
 /// are several, else level 2 domains of several cores, else cores.
 pub fn domains(topology: &Topology) -> Vec<Vec<PuId>> {
     let (llcs, l2s) = (topology.llcs(), topology.l2s());

@@ -3,7 +3,7 @@
 use crate::ids::PuId;
 use crate::topology::{CoreType, PuFacts, Topology};
 
-/// A chip with this number of LLC domains, cores in each, and PUs in each core, numbered in that
+/// A chip with this number of LLC domains, cores in each, and CPUs in each core, numbered in that
 /// order.
 pub(super) fn chip(domains: u32, cores: u32, ways: u32) -> Topology {
     let facts = (0..domains * cores * ways).map(|pu| PuFacts {
@@ -18,7 +18,7 @@ pub(super) fn chip(domains: u32, cores: u32, ways: u32) -> Topology {
     Topology::new(facts.collect(), vec![CoreType::uniform()]).unwrap()
 }
 
-/// A chip of LLC domains with unlike numbers of cores, of one PU each.
+/// A chip of LLC domains with unlike numbers of cores, of one CPU each.
 pub(super) fn uneven(cores: &[u32]) -> Topology {
     let domains = cores.iter().enumerate();
     let llcs = domains.flat_map(|(llc, &n)| (0..n).map(move |_| llc as u32));

@@ -1,9 +1,9 @@
 //! Baselines: `pinned` and `none`.
 //!
-//! `pinned`: threads stay where they were first seen, and several on one PU share it by time.
+//! `pinned`: threads stay where they were first seen, and several on one CPU share it by time.
 //! Source: Markovic, "Hardware Thread Scheduling Algorithms for Single-ISA Asymmetric CMPs" (PhD
 //! thesis, UPC 2015), the baseline of section 5. Observes only where threads are. A thread that has
-//! not been on a PU yet, or that is no longer allowed on its PU, is left to the operating system.
+//! not been on a CPU yet, or that is no longer allowed on its CPU, is left to the operating system.
 //! On simulated machines `pinned` is also an operating system of its own, which places new threads
 //! in turn.
 //!
@@ -31,7 +31,7 @@ pub(crate) const PINNED: PolicyInfo = PolicyInfo {
     open: |_, _, _| Ok(Box::new(PinnedPolicy::default())),
 };
 
-/// PU on which each thread was first seen.
+/// CPU on which each thread was first seen.
 #[derive(Debug, Default)]
 struct PinnedPolicy(BTreeMap<ThreadId, PuId>);
 
@@ -96,7 +96,7 @@ mod tests {
     use crate::topology::Topology;
     use rand::SeedableRng;
 
-    /// Decides with one thread, last seen on a PU.
+    /// Decides with one thread, last seen on a CPU.
     fn decide(policy: &mut PinnedPolicy, last_pu: Option<u32>, original: &str) -> Option<String> {
         let topology = Topology::uniform(4, 1).unwrap();
         let mut observation = observation(&topology, &[(1, 0.0)]);

@@ -1,4 +1,5 @@
-//! Threads in groups, one group per core: which threads take part, and which core and PU each gets.
+//! Threads in groups, one group per core: which threads take part, and which core and CPU each
+//! gets.
 //!
 //! `symbiotic`, `l1-bandwidth` and `sampling` differ in how they make groups. [`GroupedThreads`]
 //! are the threads to group, and [`place_groups`] places the groups with the fewest moves. The
@@ -14,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Factor by which a thread that is already placed leads one of equal activity that is not, so that
-/// equal threads do not take turns if PUs are short.
+/// equal threads do not take turns if CPUs are short.
 const INCUMBENT_ACTIVITY: f64 = 1.1;
 
 /// The threads to group, and the threads that are left to the operating system.
@@ -27,7 +28,7 @@ pub struct GroupedThreads<'a> {
 
 impl<'a> GroupedThreads<'a> {
     /// Takes the most active threads that there is room for. A thread takes part from the share
-    /// `active` of a PU on. Threads for which `placed` is true were placed before.
+    /// `active` of a CPU on. Threads for which `placed` is true were placed before.
     pub fn new(
         view: View<'a>,
         active: f64,
@@ -150,7 +151,7 @@ impl HomeNodes {
     }
 }
 
-/// Places every group on a core of its own and every member on a PU of its own, so that as few
+/// Places every group on a core of its own and every member on a CPU of its own, so that as few
 /// threads as possible change their core. `reason` returns why a member, given by its index, is in
 /// its group. `wanted` returns whether a group, by number, should be on a core; it is ignored if
 /// not all groups can have such a core. Members that cannot be placed are left to the operating
@@ -188,8 +189,9 @@ pub fn priced_cores(
     choose_cores(topology, crew, groups, |_, _| true, Some(prices))
 }
 
-/// Places every group on its core and every member on a PU of its own there. `reason` returns why a
-/// member of a group is on a core. Members that cannot be placed are left to the operating system.
+/// Places every group on its core and every member on a CPU of its own there. `reason` returns why
+/// a member of a group is on a core. Members that cannot be placed are left to the operating
+/// system.
 pub fn place_groups_on(
     topology: &Topology,
     crew: &GroupedThreads<'_>,
@@ -261,7 +263,7 @@ fn choose_cores(
     }
 }
 
-/// A PU of the core for each member: its present one if possible, else the first that is free.
+/// A CPU of the core for each member: its present one if possible, else the first that is free.
 /// Members with the least choice come first, because others can use what they leave.
 fn choose_pus(core: &Core, members: &[&ThreadObservation]) -> Option<Vec<PuId>> {
     let mut free = core.pus.clone();

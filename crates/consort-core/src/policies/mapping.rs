@@ -6,7 +6,7 @@
 //!
 //! Observes which threads are active, each 100 ms. A program is a process with its threads. It gets
 //! the places of the first program that has ended, else new ones, so that a program that is started
-//! again finds its old places. A thread that was active once keeps its PU until it ends. Places
+//! again finds its old places. A thread that was active once keeps its CPU until it ends. Places
 //! stay reserved for as many threads as a program has had at once. Promises nothing for
 //! performance: it is there to be measured.
 
@@ -61,8 +61,8 @@ fn open(topology: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> P
 
 enum MappingSource {
     Scheme(MappingScheme),
-    /// These PUs for the programs in the order in which they appear. A program with more threads
-    /// starts again at its first PU; programs beyond the mapping have no places.
+    /// These CPUs for the programs in the order in which they appear. A program with more threads
+    /// starts again at its first CPU; programs beyond the mapping have no places.
     Fixed(Mapping),
 }
 
@@ -78,7 +78,7 @@ impl FromStr for MappingSource {
 }
 
 impl MappingSource {
-    /// Checks that a machine has all of the named PUs.
+    /// Checks that a machine has all of the named CPUs.
     fn check_pus(&self, topology: &Topology) -> Result<(), PolicyError> {
         let Self::Fixed(mapping) = self else {
             return Ok(());
@@ -96,7 +96,7 @@ impl MappingSource {
         }
     }
 
-    /// Returns the PUs of programs of so many threads each.
+    /// Returns the CPUs of programs of so many threads each.
     fn program_pus(&self, topology: &Topology, threads: &[usize]) -> Vec<Vec<PuId>> {
         match self {
             Self::Scheme(scheme) => {
@@ -206,7 +206,7 @@ impl StaticMapping {
 }
 
 impl ProgramSlot {
-    /// Gives every thread a PU. A thread that has one of `free` keeps it.
+    /// Gives every thread a CPU. A thread that has one of `free` keeps it.
     fn assign_threads(&mut self, threads: Vec<ThreadId>, mut free: Vec<PuId>) {
         let mut seats = BTreeMap::new();
         let mut later = Vec::new();
@@ -235,7 +235,7 @@ mod tests {
         opened(&chip(), text)
     }
 
-    /// Two domains of two cores of one PU.
+    /// Two domains of two cores of one CPU.
     fn chip() -> Topology {
         let facts = (0..4).map(|pu| PuFacts {
             pu: PuId(pu),
@@ -249,8 +249,8 @@ mod tests {
         Topology::new(facts.collect(), vec![CoreType::uniform()]).unwrap()
     }
 
-    /// Decides with threads given as (program, thread, share of a PU); returns the PU of each that
-    /// has one.
+    /// Decides with threads given as (program, thread, share of a CPU); returns the CPU of each
+    /// that has one.
     fn decide(policy: &mut dyn Policy, threads: &[(u32, u32, f64)]) -> Vec<(u32, String)> {
         let topology = chip();
         let alike: Vec<_> = threads

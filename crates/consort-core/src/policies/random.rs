@@ -29,7 +29,7 @@ fn open(_: &Topology, _: &SignalOffers, _: &PolicyOptions<'_>) -> PolicyResult {
     Ok(Box::new(RandomPolicy))
 }
 
-/// Deals threads to PUs like cards.
+/// Deals threads to CPUs like cards.
 struct RandomPolicy;
 
 impl Policy for RandomPolicy {
@@ -45,7 +45,7 @@ impl Policy for RandomPolicy {
     }
 }
 
-/// Gives the thread the first PU of the deck that it may use, and puts that PU at the bottom.
+/// Gives the thread the first CPU of the deck that it may use, and puts that CPU at the bottom.
 fn place_on_next(deck: &mut Vec<PuId>, thread: &ThreadObservation, decision: &mut Decision) {
     let usable = deck.iter().position(|&pu| thread.original.contains(pu));
     let Some(at) = usable else {

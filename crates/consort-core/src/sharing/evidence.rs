@@ -1,4 +1,4 @@
-//! Measurements of a pair of PUs, and verdicts from them.
+//! Measurements of a pair of CPUs, and verdicts from them.
 
 use crate::ids::PuId;
 use crate::stats::{ConfidenceInterval, RatioInterval};
@@ -38,7 +38,7 @@ impl fmt::Display for Stress {
     }
 }
 
-/// Slowdown that two copies of a kernel cause each other on a pair of PUs.
+/// Slowdown that two copies of a kernel cause each other on a pair of CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StressEffect {
     /// Part of the machine that the kernel loads.
@@ -47,16 +47,16 @@ pub struct StressEffect {
     pub slowdown: RatioInterval,
 }
 
-/// All measurements of two PUs.
+/// All measurements of two CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairEvidence {
-    /// One PU.
+    /// One CPU.
     pub a: PuId,
     /// The other.
     pub b: PuId,
     /// Slowdowns, at most one for each stress.
     pub effects: Vec<StressEffect>,
-    /// Time for a cache line to travel to the other PU and back, ns, over runs.
+    /// Time for a cache line to travel to the other CPU and back, ns, over runs.
     pub round_trip_ns: Option<ConfidenceInterval>,
 }
 
@@ -68,7 +68,7 @@ impl PairEvidence {
     }
 }
 
-/// Relation of two PUs to one kind of part.
+/// Relation of two CPUs to one kind of part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SharingAnswer {
@@ -105,7 +105,7 @@ impl SharingVerdict {
 /// Verdicts of the measurements on a pair.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PairVerdict {
-    /// One PU.
+    /// One CPU.
     pub a: PuId,
     /// The other.
     pub b: PuId,

@@ -1,4 +1,4 @@
-//! Groups of PUs from verdicts on pairs.
+//! Groups of CPUs from verdicts on pairs.
 
 use super::evidence::{PairVerdict, SharingAnswer, SharingVerdict};
 use crate::ids::PuId;
@@ -6,21 +6,21 @@ use crate::pu_set::PuSet;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// PUs that share a part, or one PU that shares it with no other.
+/// CPUs that share a part, or one CPU that shares it with no other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharingGroup {
-    /// Its PUs.
+    /// Its CPUs.
     pub pus: PuSet,
-    /// Least confidence of the verdicts behind it; `None` for the only PU of a machine.
+    /// Least confidence of the verdicts behind it; `None` for the only CPU of a machine.
     pub confidence: Option<f64>,
 }
 
-/// Groups of one kind, and the PUs without a decision.
+/// Groups of one kind, and the CPUs without a decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SharingLevel {
-    /// Decided groups, by their lowest PU.
+    /// Decided groups, by their lowest CPU.
     pub groups: Vec<SharingGroup>,
-    /// PUs in no decided group.
+    /// CPUs in no decided group.
     pub undecided: PuSet,
 }
 
@@ -33,11 +33,11 @@ struct VerdictSummary {
     apart: Option<f64>,
 }
 
-/// Groups the PUs by one kind of verdict.
+/// Groups the CPUs by one kind of verdict.
 ///
 /// Sharing is transitive: if a shares with b and b with c, a shares with c. A group is decided if
 /// no verdict inside says apart, and for every other group with which it was compared one does. A
-/// single PU must also have been compared with all groups.
+/// single CPU must also have been compared with all groups.
 pub(super) fn level(
     pus: &PuSet,
     pairs: &[PairVerdict],
@@ -62,7 +62,7 @@ pub(super) fn level(
     SharingLevel { groups, undecided }
 }
 
-/// The lowest PU of each PU's group.
+/// The lowest CPU of each CPU's group.
 fn join(
     pus: &PuSet,
     pairs: &[PairVerdict],
@@ -79,7 +79,7 @@ fn join(
     first_of
 }
 
-/// The verdicts by pairs of groups, each group by its lowest PU.
+/// The verdicts by pairs of groups, each group by its lowest CPU.
 fn summaries(
     group_of: &BTreeMap<PuId, PuId>,
     pairs: &[PairVerdict],

@@ -6,7 +6,7 @@ use crate::sharing::groups::{SharingLevel, level};
 use crate::stats::{ConfidenceInterval, RatioInterval};
 use serde::Serialize;
 
-/// Least slowdown of two PUs that share the part that a kernel loads.
+/// Least slowdown of two CPUs that share the part that a kernel loads.
 ///
 /// Two copies of a kernel that fills all units of a kind, or more than half of a cache, take 1.3 to
 /// 2 times as long or more if they share it. Otherwise a turbo that sinks with the number of busy
@@ -14,25 +14,25 @@ use serde::Serialize;
 /// a virtual machine, 1.00 to 1.08; the first from unit counts.)
 pub const SLOWED: f64 = 1.15;
 
-/// Parts that PUs share, by the measurements.
+/// Parts that CPUs share, by the measurements.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Inference {
     /// Every measured pair, in the given order.
     pub pairs: Vec<PairVerdict>,
-    /// PUs that share a core.
+    /// CPUs that share a core.
     pub cores: SharingLevel,
-    /// PUs that share a level 2 cache.
+    /// CPUs that share a level 2 cache.
     pub l2s: SharingLevel,
-    /// PUs that share an LLC domain.
+    /// CPUs that share an LLC domain.
     pub llcs: SharingLevel,
 }
 
 /// Infers from evidence about pairs which of `pus` share which parts. Pairs may be missing. Pairs
-/// of a PU outside `pus`, or of a PU with itself, are ignored.
+/// of a CPU outside `pus`, or of a CPU with itself, are ignored.
 ///
-/// *Cores.* Integer and floating-point kernels load units that only PUs of one core share, so a
-/// clear slowdown of one of them is enough. PUs are apart if neither they nor the level 1 kernel
-/// are slowed. *Level 2.* PUs of a core share it; others do if the level 2 kernel is slowed. *LLC
+/// *Cores.* Integer and floating-point kernels load units that only CPUs of one core share, so a
+/// clear slowdown of one of them is enough. CPUs are apart if neither they nor the level 1 kernel
+/// are slowed. *Level 2.* CPUs of a core share it; others do if the level 2 kernel is slowed. *LLC
 /// domains.* Lines travel faster inside one than out of it: see [`FARTHER`].
 pub fn infer(pus: &PuSet, evidence: &[PairEvidence]) -> Inference {
     let known =
@@ -91,7 +91,7 @@ fn l2_verdict(pair: &PairEvidence, core: &SharingVerdict) -> SharingVerdict {
         .slowdown(Stress::L2)
         .map(|s| (s, side_of_ratio(s, SLOWED)))
     {
-        // PUs that may share a core are excluded, because the shared core alone slows the kernel.
+        // CPUs that may share a core are excluded, because the shared core alone slows the kernel.
         Some((slowdown, ThresholdSide::Above(confidence)))
             if core.sharing == SharingAnswer::Apart =>
         {

@@ -1,4 +1,4 @@
-//! Groups of PUs that replace the kernel's description of sharing.
+//! Groups of CPUs that replace the kernel's description of sharing.
 
 use crate::ids::PuId;
 use crate::pu_set::PuSet;
@@ -10,17 +10,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use thiserror::Error;
 
-/// The PUs that share cores, level 2 caches and LLC domains. PUs without a group of a kind keep the
-/// kernel's.
+/// The CPUs that share cores, level 2 caches and LLC domains. CPUs without a group of a kind keep
+/// the kernel's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SharingMap {
     /// Origin, in words.
     pub source: String,
-    /// The PUs of each core.
+    /// The CPUs of each core.
     pub cores: Vec<PuSet>,
-    /// The PUs of each level 2 cache.
+    /// The CPUs of each level 2 cache.
     pub l2s: Vec<PuSet>,
-    /// The PUs of each LLC domain.
+    /// The CPUs of each LLC domain.
     pub llcs: Vec<PuSet>,
 }
 
@@ -74,7 +74,7 @@ impl SharingMap {
         ]
     }
 
-    /// Checks that the map fits a machine: its PUs exist, and no core crosses a boundary that a
+    /// Checks that the map fits a machine: its CPUs exist, and no core crosses a boundary that a
     /// core cannot cross. `origin` names the map in errors.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl SharingMap {
         Ok(())
     }
 
-    /// Reason why these PUs cannot be a core, in words: they are in several packages, nodes, core
+    /// Reason why these CPUs cannot be a core, in words: they are in several packages, nodes, core
     /// types or caches, by the kernel or by this map; `None` if they can.
     fn core_conflict(&self, core: &PuSet, machine: &Topology) -> Option<String> {
         let facts = machine.facts();
@@ -127,7 +127,7 @@ impl SharingMap {
         })
     }
 
-    /// Returns the machine with this map's groups. PUs of the map that went offline are ignored.
+    /// Returns the machine with this map's groups. CPUs of the map that went offline are ignored.
     ///
     /// # Errors
     /// [`TopologyError`] if a core crosses packages or nodes; [`SharingMap::check`] explains more.
@@ -139,7 +139,7 @@ impl SharingMap {
         for fact in &mut facts {
             let first = core[&fact.pu];
             fact.core = first.0;
-            // A core has one place, even if its PUs had several before they were one core.
+            // A core has one place, even if its CPUs had several before they were one core.
             fact.llc = llc.get(&first).map_or(fact.llc, |group| group.0);
             fact.l2 = l2.get(&first).map(|group| group.0);
         }
@@ -152,14 +152,14 @@ impl SharingMap {
     ///
     /// ```toml
     /// source = "consort machine probe: 6 of 6 pairs"
-    /// cores = ["0,2", "1,3"]   # the PUs of each core
+    /// cores = ["0,2", "1,3"]   # the CPUs of each core
     /// l2s = ["0,2", "1,3"]     # of each level 2 cache; optional
     /// llcs = ["0-3"]           # of each LLC domain; optional
     /// ```
     ///
     /// # Errors
-    /// The first mistake: no TOML, an unknown or missing key, no list of PUs, or a PU in two groups
-    /// of a kind.
+    /// The first mistake: no TOML, an unknown or missing key, no list of CPUs, or a CPU in two
+    /// groups of a kind.
     pub fn parse(text: &str, origin: &str) -> Result<Self, SharingError> {
         let file: SharingMapFile = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
@@ -200,7 +200,7 @@ fn missing_pu_problem(pus: &PuSet, machine: &Topology) -> Option<String> {
     ))
 }
 
-/// The lowest PU of each PU's group: a named group, or the rest of the kernel's.
+/// The lowest CPU of each CPU's group: a named group, or the rest of the kernel's.
 fn regroup(
     facts: &[PuFacts],
     named: &[PuSet],

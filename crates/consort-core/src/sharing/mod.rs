@@ -1,12 +1,12 @@
-//! Groups of PUs that share a core, a level 2 cache or an LLC domain, inferred from measurements.
+//! Groups of CPUs that share a core, a level 2 cache or an LLC domain, inferred from measurements.
 //!
-//! Hypervisors may hide which parts PUs share. The slowdown that kernels cause each other, and the
-//! time that a cache line takes between two PUs, reveal it. [`infer()`] turns evidence about pairs
+//! Hypervisors may hide which parts CPUs share. The slowdown that kernels cause each other, and the
+//! time that a cache line takes between two CPUs, reveal it. [`infer()`] turns evidence about pairs
 //! into groups, [`differences`] compares them with a topology, and [`SharingMap`] replaces the
 //! kernel's description and changes a topology accordingly.
 //!
-//! If an interval crosses a threshold, nothing is decided ([`SharingAnswer::Unclear`]), and a PU
-//! counts as alone only if it was compared with every other. A machine whose hypervisor moves PUs
+//! If an interval crosses a threshold, nothing is decided ([`SharingAnswer::Unclear`]), and a CPU
+//! counts as alone only if it was compared with every other. A machine whose hypervisor moves CPUs
 //! has no fixed answer.
 
 mod evidence;

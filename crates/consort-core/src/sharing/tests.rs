@@ -7,12 +7,12 @@ use crate::stats::{ConfidenceInterval, RatioInterval};
 use crate::topology::Topology;
 use proptest::prelude::*;
 
-/// Sharing in a made-up machine: the number of each PU's core, level 2 cache and LLC domain.
+/// Sharing in a made-up machine: the number of each CPU's core, level 2 cache and LLC domain.
 #[derive(Clone, Debug)]
 struct Truth(Vec<[usize; 3]>);
 
 impl Truth {
-    /// Cores of `ways` PUs, way after way, and LLC domains of `cores` cores.
+    /// Cores of `ways` CPUs, way after way, and LLC domains of `cores` cores.
     fn new(pus: usize, ways: usize, cores: usize) -> Self {
         let all = pus / ways;
         let place = |pu: usize| [pu % all, pu % all, (pu % all) / cores];

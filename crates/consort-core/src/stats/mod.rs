@@ -23,8 +23,7 @@ pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     mean(&logarithms(values)?).map(libm::exp)
 }
 
-/// Sample standard deviation, with n - 1 in the denominator; `None` for fewer
-/// than two values.
+/// Sample standard deviation, with n - 1 in the denominator; `None` for fewer than two values.
 pub fn sample_standard_deviation(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;

@@ -1,4 +1,4 @@
-//! Emulated core types: chosen PUs count as large on a machine whose cores may all be alike.
+//! Emulated core types: chosen CPUs count as large on a machine whose cores may all be alike.
 //!
 //! [`Topology::with_large_cores`] returns the machine with two core types and otherwise the same
 //! places, so that policies for asymmetric chips can be tried anywhere. The capacities are made up:
@@ -11,7 +11,7 @@ use crate::pu_set::PuSet;
 const SMALL_CAPACITY: u32 = 512;
 
 impl Topology {
-    /// Returns the machine with two core types: cores of the PUs in `large` are large, all others
+    /// Returns the machine with two core types: cores of the CPUs in `large` are large, all others
     /// small.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
-//! The chip as a policy sees it: packages, nodes, cache domains, cores, PUs.
+//! The chip as a policy sees it: packages, nodes, cache domains, cores, CPUs.
 //!
-//! Nothing here assumes two PUs per core or two core types. A topology is built from one
-//! [`PuFacts`] per online PU, whatever the source (sysfs, a machine file, a recording), and is
+//! Nothing here assumes two CPUs per core or two core types. A topology is built from one
+//! [`PuFacts`] per online CPU, whatever the source (sysfs, a machine file, a recording), and is
 //! immutable afterwards.
 
 mod emulated;
@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Facts about one online PU. Keys need only distinguish groups.
+/// Facts about one online CPU. Keys need only distinguish groups.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PuFacts {
-    /// The PU.
+    /// The CPU.
     pub pu: PuId,
     /// Physical package (socket).
     pub package: u32,
@@ -55,7 +55,7 @@ pub struct Pipeline {
     pub frequency_hz: f64,
 }
 
-/// The PUs that share execution units.
+/// The CPUs that share execution units.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Core {
     /// Members in ascending order; the position is the SMT way.
@@ -70,12 +70,12 @@ pub struct Core {
     pub core_type: usize,
 }
 
-/// A group of PUs: a package, a node, or the sharers of a cache.
+/// A group of CPUs: a package, a node, or the sharers of a cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Domain {
     /// Number of the group in the source.
     pub key: u32,
-    /// Its PUs.
+    /// Its CPUs.
     pub pus: PuSet,
     /// Its cores, as indices into [`Topology::cores`].
     pub cores: Vec<usize>,
@@ -85,7 +85,7 @@ pub struct Domain {
     pub size_bytes: Option<u64>,
 }
 
-/// A machine's online and allowed PUs and how they share hardware.
+/// A machine's online and allowed CPUs and how they share hardware.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Topology {
     cores: Vec<Core>,
@@ -95,7 +95,7 @@ pub struct Topology {
     llcs: Vec<Domain>,
     l2s: Vec<Domain>,
     pus: PuSet,
-    /// PUs among which the operating system moves no threads, for example Linux's isolated CPUs.
+    /// CPUs among which the operating system moves no threads, for example Linux's isolated CPUs.
     #[serde(default, skip_serializing_if = "PuSet::is_empty")]
     unbalanced: PuSet,
     core_of: BTreeMap<PuId, usize>,
@@ -104,62 +104,62 @@ pub struct Topology {
 /// Reason why a set of facts is not a topology.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TopologyError {
-    /// There is no PU to place anything on.
+    /// There is no CPU to place anything on.
     #[error("no CPU is online and allowed")]
     NoPu,
-    /// A PU is described twice.
+    /// A CPU is described twice.
     #[error("CPU {0} is described twice")]
     Twice(PuId),
-    /// A PU names a core type that does not exist.
+    /// A CPU names a core type that does not exist.
     #[error("CPU {pu} has core type {index}, but there are only {types}")]
     CoreType {
-        /// The PU.
+        /// The CPU.
         pu: PuId,
         /// The index that it names.
         index: usize,
         /// Number of types.
         types: usize,
     },
-    /// PUs of one core disagree about the core's place.
+    /// CPUs of one core disagree about the core's place.
     #[error("CPUs {a} and {b} share a core but differ in {what}")]
     Torn {
-        /// First PU of the core.
+        /// First CPU of the core.
         a: PuId,
-        /// The PU that differs.
+        /// The CPU that differs.
         b: PuId,
         /// The property that differs.
         what: &'static str,
     },
-    /// Unusable PUs are named as large.
+    /// Unusable CPUs are named as large.
     #[error("CPUs {pus} cannot be used here; large can be some of {usable}")]
     NotThere {
-        /// The PUs that cannot be used.
+        /// The CPUs that cannot be used.
         pus: PuSet,
         /// The ones that can be used.
         usable: PuSet,
     },
-    /// All PUs, or none, are named as large.
+    /// All CPUs, or none, are named as large.
     #[error(
         "{which} would be large, so that there is nothing to exchange; name some of {usable}, not all"
     )]
     OneKind {
         /// "all CPUs" or "no CPU".
         which: &'static str,
-        /// The PUs that can be used.
+        /// The CPUs that can be used.
         usable: PuSet,
     },
-    /// Some PUs of a core are named as large and others are not.
+    /// Some CPUs of a core are named as large and others are not.
     #[error(
         "CPUs {core} are one core, which is large or small as a whole; name all of them or none"
     )]
     Divided {
-        /// The PUs of the core.
+        /// The CPUs of the core.
         core: PuSet,
     },
 }
 
 impl Topology {
-    /// Builds a topology from the facts of all PUs.
+    /// Builds a topology from the facts of all CPUs.
     ///
     /// # Errors
     /// If facts contradict each other, or there are none.
@@ -196,15 +196,15 @@ impl Topology {
         self
     }
 
-    /// Marks PUs among which the operating system moves no threads, such as Linux's isolated CPUs.
-    /// A thread stays on the PU on which it was put, so a place of two such PUs is worth one.
+    /// Marks CPUs among which the operating system moves no threads, such as Linux's isolated CPUs.
+    /// A thread stays on the CPU on which it was put, so a place of two such CPUs is worth one.
     #[must_use]
     pub fn with_unbalanced(mut self, pus: &PuSet) -> Self {
         self.unbalanced = pus.intersection(&self.pus);
         self
     }
 
-    /// Returns the machine with fewer PUs, for example the ones that a cpuset allows.
+    /// Returns the machine with fewer CPUs, for example the ones that a cpuset allows.
     ///
     /// # Errors
     /// [`TopologyError::NoPu`] if none is left.
@@ -218,7 +218,7 @@ impl Topology {
     }
 
     /// Builds a topology from other facts about the same machine. Caches with equal keys keep their
-    /// size, and PUs stay unbalanced.
+    /// size, and CPUs stay unbalanced.
     fn rebuild(
         &self,
         facts: Vec<PuFacts>,
@@ -228,7 +228,7 @@ impl Topology {
         Ok(built.with_attributes_of(self, |new, old| new.key == old.key))
     }
 
-    /// Copies the sizes of equal caches, and the unbalanced PUs, from another description of this
+    /// Copies the sizes of equal caches, and the unbalanced CPUs, from another description of this
     /// machine.
     pub(crate) fn with_attributes_of(
         self,
@@ -245,7 +245,7 @@ impl Topology {
         built
     }
 
-    /// Returns a machine of identical cores in one package, node and LLC domain. PU `w·cores + c`
+    /// Returns a machine of identical cores in one package, node and LLC domain. CPU `w·cores + c`
     /// is way `w` of core `c`, as x86 firmware usually numbers them.
     ///
     /// # Errors
@@ -263,7 +263,7 @@ impl Topology {
         Self::new(facts.collect(), vec![CoreType::uniform()])
     }
 
-    /// Cores in ascending order of their first PU.
+    /// Cores in ascending order of their first CPU.
     pub fn cores(&self) -> &[Core] {
         &self.cores
     }
@@ -278,7 +278,7 @@ impl Topology {
         &self.packages
     }
 
-    /// NUMA nodes that have PUs, by key.
+    /// NUMA nodes that have CPUs, by key.
     pub fn nodes(&self) -> &[Domain] {
         &self.nodes
     }
@@ -293,27 +293,27 @@ impl Topology {
         &self.l2s
     }
 
-    /// Every PU.
+    /// Every CPU.
     pub fn pus(&self) -> &PuSet {
         &self.pus
     }
 
-    /// PUs among which the operating system moves no threads, for example Linux's isolated CPUs.
+    /// CPUs among which the operating system moves no threads, for example Linux's isolated CPUs.
     pub fn unbalanced_pus(&self) -> &PuSet {
         &self.unbalanced
     }
 
-    /// Index of the core that a PU belongs to.
+    /// Index of the core that a CPU belongs to.
     pub fn core_of(&self, pu: PuId) -> Option<usize> {
         self.core_of.get(&pu).copied()
     }
 
-    /// The largest number of PUs on one core: 1 without SMT.
+    /// The largest number of CPUs on one core: 1 without SMT.
     pub fn smt(&self) -> usize {
         self.cores.iter().map(|c| c.pus.len()).max().unwrap_or(1)
     }
 
-    /// The facts that this topology was built from, one per PU in ascending order.
+    /// The facts that this topology was built from, one per CPU in ascending order.
     pub fn facts(&self) -> Vec<PuFacts> {
         self.pus.iter().filter_map(|pu| self.facts_of(pu)).collect()
     }
@@ -362,7 +362,7 @@ fn validate(facts: &[PuFacts], types: usize) -> Result<(), TopologyError> {
     }
 }
 
-/// PUs grouped by a key, keys in ascending order.
+/// CPUs grouped by a key, keys in ascending order.
 struct KeyedPuGroups(BTreeMap<u32, PuSet>);
 
 impl KeyedPuGroups {
@@ -424,7 +424,7 @@ fn build_cores(
     Ok(cores)
 }
 
-/// Facts that all PUs of a core share, as those of its first PU.
+/// Facts that all CPUs of a core share, as those of its first CPU.
 fn common_facts<'a>(members: &[&'a PuFacts]) -> Result<&'a PuFacts, TopologyError> {
     let Some((first, rest)) = members.split_first() else {
         return Err(TopologyError::NoPu);

@@ -138,8 +138,7 @@ pub struct ScatterChart {
     pub y: Axis,
     /// The points.
     pub series: Vec<PointSeries>,
-    /// True if the line of y equal to x is drawn, as in predicted against
-    /// measured.
+    /// True if the line of y equal to x is drawn, as in predicted against measured.
     pub diagonal: bool,
 }
 

@@ -53,8 +53,7 @@ const LIBRARY_MEASURE: f64 = 1.24;
 /// The ordinary size of text, in pixels.
 pub(super) const TEXT_PX: i32 = 13;
 
-/// Mean width of a character against the height of the text; wide fonts have
-/// about 0.6.
+/// Mean width of a character against the height of the text; wide fonts have about 0.6.
 const CHARACTER_WIDTH: f64 = 0.6;
 
 /// About how wide a text is, in pixels.

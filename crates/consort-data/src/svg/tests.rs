@@ -1,5 +1,4 @@
-//! Tests of what every drawing must show. `CONSORT_FIGURES=DIR` keeps the drawings for
-//! looking at.
+//! Tests of what every drawing must show. `CONSORT_FIGURES=DIR` keeps the drawings for looking at.
 
 use super::*;
 use crate::figure::*;

@@ -124,15 +124,15 @@ impl WorkKind {
     }
 }
 
-/// Division of a buffer among the PUs of a core.
+/// Division of a buffer among the CPUs of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferSharing {
-    /// Every PU has a whole one of its own.
+    /// Every CPU has a whole one of its own.
     Private,
-    /// Equal parts among the PUs that run something.
+    /// Equal parts among the CPUs that run something.
     Partitioned,
-    /// Two halves, each for half of the PUs that run something; from `halves_from_ways` on.
+    /// Two halves, each for half of the CPUs that run something; from `halves_from_ways` on.
     Halved,
     /// One pool, less what is reserved for others.
     #[default]
@@ -145,10 +145,10 @@ pub enum BufferSharing {
 pub struct BufferSpec {
     /// Entries, of one buffer.
     pub entries: u32,
-    /// Division of it among PUs.
+    /// Division of it among CPUs.
     #[serde(default)]
     pub sharing: BufferSharing,
-    /// Entries that every PU which runs something can always have of a shared pool.
+    /// Entries that every CPU which runs something can always have of a shared pool.
     #[serde(default)]
     pub reserve: u32,
 }
@@ -161,10 +161,10 @@ pub struct QueueSpec {
     pub holds: Vec<WorkKind>,
     /// Entries, of one queue.
     pub entries: u32,
-    /// Division of it among PUs.
+    /// Division of it among CPUs.
     #[serde(default)]
     pub sharing: BufferSharing,
-    /// Entries that every PU which runs something can always have of a shared pool.
+    /// Entries that every CPU which runs something can always have of a shared pool.
     #[serde(default)]
     pub reserve: u32,
 }
@@ -175,9 +175,9 @@ pub struct QueueSpec {
 pub struct RegistersSpec {
     /// Physical registers, of one file.
     pub entries: u32,
-    /// Of these, what the state of one running PU takes.
+    /// Of these, what the state of one running CPU takes.
     pub architected: u32,
-    /// Division of the rest among PUs.
+    /// Division of the rest among CPUs.
     #[serde(default)]
     pub sharing: BufferSharing,
 }
@@ -254,7 +254,7 @@ pub struct OpCacheSpec {
     pub line_ops: u32,
     /// Operations that it delivers per cycle.
     pub width: u32,
-    /// Division of it among PUs.
+    /// Division of it among CPUs.
     #[serde(default)]
     pub sharing: BufferSharing,
 }
@@ -344,7 +344,7 @@ pub struct FrontEndSpec {
     /// them, and leaves the cycle to others. A core with a group table always dispatches like this.
     #[serde(default)]
     pub whole_groups: bool,
-    /// Operations committed per cycle, over all PUs; the dispatch width where it is missing.
+    /// Operations committed per cycle, over all CPUs; the dispatch width where it is missing.
     #[serde(default)]
     pub commit_width: Option<u32>,
     /// Cache of decoded instructions; none where it is missing.
@@ -359,12 +359,12 @@ pub struct FrontEndSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PortScope {
-    /// Every PU has its own.
+    /// Every CPU has its own.
     Pu,
-    /// Of one half of a core, in turn: for half of the PUs that run something, from
+    /// Of one half of a core, in turn: for half of the CPUs that run something, from
     /// `halves_from_ways` on.
     Half,
-    /// All PUs of a core share it.
+    /// All CPUs of a core share it.
     #[default]
     Core,
 }
@@ -375,7 +375,7 @@ pub enum PortScope {
 pub struct PortSpec {
     /// Work that it takes.
     pub takes: Vec<WorkKind>,
-    /// Number of these ports; of ports per PU, for one PU.
+    /// Number of these ports; of ports per CPU, for one CPU.
     #[serde(default = "one")]
     pub count: u32,
     /// Owner of these ports.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Quantity {
-    /// Core cycles in which the thread was on a PU.
+    /// Core cycles in which the thread was on a CPU.
     Cycles,
     /// Instructions completed.
     Instructions,

@@ -20,7 +20,7 @@ const PREFETCH_OFF: &str = "prefetch=off";
 pub struct MachineRef {
     /// Name of a preset or of a file in the caller's directories, or a path.
     pub machine: String,
-    /// Most PUs per core; all that the cores have without.
+    /// Most CPUs per core; all that the cores have without.
     pub smt: Option<u32>,
     /// Nodes that have memory, as [`super::NumaSpec::memory_nodes`]; those of the description
     /// without.
@@ -43,7 +43,7 @@ pub enum MachineSource {
 pub struct LoadedMachine {
     /// The description of the whole chip.
     pub spec: MachineSpec,
-    /// Most PUs per core that the reference allows.
+    /// Most CPUs per core that the reference allows.
     pub smt: Option<u32>,
     /// Place in which it was found.
     pub source: MachineSource,
@@ -205,7 +205,7 @@ impl MachineRef {
     /// Finds, reads and validates the machine; `directories` as for [`MachineRef::source`].
     ///
     /// # Errors
-    /// A file that cannot be read or is wrong, an unknown name, more PUs than the cores have,
+    /// A file that cannot be read or is wrong, an unknown name, more CPUs than the cores have,
     /// memory on nodes that are not there, prefetchers to switch off where there are none.
     pub fn load(&self, directories: &[PathBuf]) -> Result<LoadedMachine, MachineError> {
         self.load_with_changes(directories, &[])

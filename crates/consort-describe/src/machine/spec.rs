@@ -40,7 +40,7 @@ pub struct MachineSpec {
     pub uncore_power: UncorePower,
     /// Costs of switching and moving threads.
     pub os: OsCosts,
-    /// The performance monitoring unit of each PU.
+    /// The performance monitoring unit of each CPU.
     pub pmu: PmuSpec,
 }
 
@@ -129,11 +129,11 @@ pub enum PipelineSpec {
 pub enum RobSharing {
     /// One pool; a thread that waits for memory can fill it.
     Shared,
-    /// Equal parts among the PUs that run something.
+    /// Equal parts among the CPUs that run something.
     Partitioned,
-    /// Two halves, each for half of the PUs that run something; from `halves_from_ways` on.
+    /// Two halves, each for half of the CPUs that run something; from `halves_from_ways` on.
     Halved,
-    /// Every PU has a whole one of its own.
+    /// Every CPU has a whole one of its own.
     Private,
 }
 
@@ -145,7 +145,7 @@ pub struct CoreSpec {
     pub pipeline: PipelineSpec,
     /// Clock, GHz.
     pub frequency_ghz: f64,
-    /// Instructions that can be dispatched per cycle, over all PUs of the core.
+    /// Instructions that can be dispatched per cycle, over all CPUs of the core.
     pub dispatch_width: f64,
     /// Reorder-buffer entries (out-of-order cores), of one buffer.
     #[serde(default)]
@@ -157,9 +157,9 @@ pub struct CoreSpec {
     pub pipeline_depth_cycles: f64,
     /// Most misses to beyond the L2 (LLC or memory) that one core can have outstanding.
     pub outstanding_misses: u32,
-    /// SMT modes, by how many PUs of the core run something; at least the one with `ways = 1`.
+    /// SMT modes, by how many CPUs of the core run something; at least the one with `ways = 1`.
     pub smt: Vec<SmtMode>,
-    /// PUs that run something from which on the halves of buffers and ports serve half of them
+    /// CPUs that run something from which on the halves of buffers and ports serve half of them
     /// each; 2 where it is missing. With fewer, both halves serve all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halves_from_ways: Option<u32>,
@@ -199,11 +199,11 @@ fn shared() -> RobSharing {
     RobSharing::Shared
 }
 
-/// Mode of a core with `ways` of its PUs running.
+/// Mode of a core with `ways` of its CPUs running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SmtMode {
-    /// PUs that run something, at most; the mode with the smallest sufficient `ways` applies.
+    /// CPUs that run something, at most; the mode with the smallest sufficient `ways` applies.
     pub ways: u32,
     /// Instructions per cycle that one thread can dispatch in this mode (POWER8: a group of 8
     /// alone, one of two groups of 4 in SMT2).
@@ -232,9 +232,9 @@ pub struct UnitsSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// Every PU has its own.
+    /// Every CPU has its own.
     Pu,
-    /// All PUs of a core share it.
+    /// All CPUs of a core share it.
     Core,
 }
 
@@ -242,7 +242,7 @@ pub enum Scope {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnitSpec {
-    /// Number of units per PU or per core; see `per`.
+    /// Number of units per CPU or per core; see `per`.
     pub count: u32,
     /// Cycles from operands to result.
     pub latency_cycles: f64,
@@ -366,7 +366,7 @@ pub enum PrefetchScope {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CorePower {
-    /// Watts while any of its PUs runs something, without the work itself.
+    /// Watts while any of its CPUs runs something, without the work itself.
     pub static_w: f64,
     /// Share of `static_w` that an idle core draws, 0 to 1.
     pub idle_fraction: f64,
@@ -505,7 +505,7 @@ pub struct OsCosts {
     pub slice_ms: f64,
     /// Saving and restoring a thread's registers, with the kernel's way there, cycles.
     pub switch_cycles: f64,
-    /// Calling the kernel to sleep, up to leaving the PU, cycles.
+    /// Calling the kernel to sleep, up to leaving the CPU, cycles.
     #[serde(default)]
     pub call_cycles: f64,
     /// Calling the kernel to wake another thread, per thread woken, cycles.
@@ -520,7 +520,7 @@ pub struct OsCosts {
     pub instrumented_locks: bool,
 }
 
-/// The performance monitoring unit of a PU.
+/// The performance monitoring unit of a CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PmuSpec {

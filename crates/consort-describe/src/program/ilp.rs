@@ -61,8 +61,7 @@ pub struct IlpSpec {
     /// hold of it. Where it is missing, the traced programs' mean.
     #[serde(default)]
     pub waiting: Option<f64>,
-    /// Occupancy of a floating-point scheduler; where it is missing, the traced programs'
-    /// means.
+    /// Occupancy of a floating-point scheduler; where it is missing, the traced programs' means.
     #[serde(default)]
     pub fp_scheduler: Option<FpSchedulerSpec>,
     /// Divisions of integers, where they were measured; otherwise nothing waits for them.

@@ -401,7 +401,7 @@ pub struct ThreadsSpec {
     /// Locks.
     #[serde(default)]
     pub lock: Option<LockSpec>,
-    /// Time that a waiting thread spins before it leaves its PU, µs.
+    /// Time that a waiting thread spins before it leaves its CPU, µs.
     #[serde(default)]
     pub spin_us: f64,
     /// Stages of a pipeline that do unlike work, one per group of threads; empty when all threads

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Observations that a policy sees in turn.
 const QUANTA: u64 = 8;
 
-/// A machine and what runs on it: a thread for every PU.
+/// A machine and what runs on it: a thread for every CPU.
 pub(super) struct DecisionLoad {
     suffix: &'static str,
     /// Cores of the two machines.
@@ -32,7 +32,7 @@ pub(super) struct DecisionLoad {
     text: &'static str,
 }
 
-/// A program on every PU of cores that are shared.
+/// A program on every CPU of cores that are shared.
 const SHARED_CORES: DecisionLoad = DecisionLoad {
     suffix: "",
     cores: [40, 512],
@@ -176,8 +176,8 @@ pub(super) fn offers() -> Result<SignalOffers, BenchError> {
     Ok(offers)
 }
 
-/// Observations of successive quanta: a thread for every PU, on which it ran all the time; `siblings`
-/// in succession are of one program.
+/// Observations of successive quanta: a thread for every CPU, on which it ran all the time;
+/// `siblings` in succession are of one program.
 pub(super) fn observations(
     topology: &Topology,
     offers: &SignalOffers,
@@ -201,7 +201,7 @@ pub(super) fn observations(
     (0..quanta).map(quantum).collect()
 }
 
-/// A lock for every two PUs; the thread on one holds it, that on the other waits.
+/// A lock for every two CPUs; the thread on one holds it, that on the other waits.
 fn locks(topology: &Topology, siblings: u32, number: u64) -> Vec<Bottleneck> {
     let pus: Vec<PuId> = topology.pus().iter().collect();
     let pairs = pus.chunks_exact(2).enumerate();
@@ -216,7 +216,7 @@ fn locks(topology: &Topology, siblings: u32, number: u64) -> Vec<Bottleneck> {
         .collect()
 }
 
-/// The thread on a PU: its program is named by the first of its siblings.
+/// The thread on a CPU: its program is named by the first of its siblings.
 fn name(pu: PuId, siblings: u32) -> ThreadId {
     ThreadId {
         pid: 1000 + pu.0 / siblings * siblings,

@@ -2,7 +2,7 @@
 //! with which they grow.
 //!
 //! The machine grows with the threads as real ones do: EPYC sockets with core dies of 8 SMT2
-//! cores and an LLC each, two dies and two memory channels to a node. All PUs are taken.
+//! cores and an LLC each, two dies and two memory channels to a node. All CPUs are taken.
 
 use super::case::{BenchCase, BenchMeasure, Effort, Stopwatch, exponent, measure_ns};
 use super::simulate::{SimulationSetup, programs, run_quanta};
@@ -14,7 +14,7 @@ use consort_sim::phase::Phase;
 use std::hint::black_box;
 use std::sync::Arc;
 
-/// Threads, and PUs.
+/// Threads, and CPUs.
 const SIZES: [usize; 7] = [16, 32, 64, 128, 256, 512, 1024];
 const PUS_PER_LLC: usize = 16;
 
@@ -75,7 +75,7 @@ fn growth(bench: &str) -> BenchCase {
     BenchCase::from_derivation(format!("{bench}-exponent"), "1", Box::new(derive))
 }
 
-/// A machine of `n` PUs, a power of two from 16 on.
+/// A machine of `n` CPUs, a power of two from 16 on.
 fn chip(n: usize) -> Result<Chip, BenchError> {
     let mut spec = presets::find("epyc-7763")?;
     let layout = &mut spec.layout;
@@ -90,8 +90,8 @@ fn chip(n: usize) -> Result<Chip, BenchError> {
     Ok(Chip::new(&spec, None)?)
 }
 
-/// A thread on every PU, in the first phase of its program, with its memory on its node. Copies of a
-/// program share its description, as they do in a run.
+/// A thread on every CPU, in the first phase of its program, with its memory on its node. Copies of
+/// a program share its description, as they do in a run.
 fn demands(chip: &Chip) -> Result<Vec<Demand>, BenchError> {
     let phases = programs()?;
     let phases: Vec<Arc<Phase>> = phases

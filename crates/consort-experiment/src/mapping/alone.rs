@@ -104,15 +104,15 @@ impl LoneProgram<'_> {
         })
     }
 
-    /// Misses with all threads on the PUs of one cache domain, and on as many PUs of several; `None`
-    /// on a machine with one domain.
+    /// Misses with all threads on the CPUs of one cache domain, and on as many CPUs of several;
+    /// `None` on a machine with one domain.
     fn misses_by_spread(&self) -> Result<Option<(f64, f64)>, ExperimentError> {
         let domains = domains(self.chip.topology());
         let pus = domains[0].len();
         if domains.len() < 2 || pus < 2 {
             return Ok(None);
         }
-        // One PU of each domain in turn, so that as many domains as possible take part.
+        // One CPU of each domain in turn, so that as many domains as possible take part.
         let longest = domains.iter().map(Vec::len).max().unwrap_or(0);
         let round = (0..longest).flat_map(|i| domains.iter().filter_map(move |d| d.get(i)));
         let apart: Vec<PuId> = round.copied().take(pus).collect();

@@ -57,7 +57,7 @@ impl NamedMapping {
         Self::from_map(scheme.name(), system)
     }
 
-    /// These PUs for the threads of each program.
+    /// These CPUs for the threads of each program.
     ///
     /// # Errors
     /// An unknown operating system.
@@ -85,7 +85,7 @@ impl NamedMapping {
         })
     }
 
-    /// Its name: `os`, `iso`, `int`, `spr`, or the PUs.
+    /// Its name: `os`, `iso`, `int`, `spr`, or the CPUs.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -288,7 +288,7 @@ impl SweepResults {
     }
 }
 
-/// Usage of a program per run on a machine of `pus` PUs. Stall cycles are those of the
+/// Usage of a program per run on a machine of `pus` CPUs. Stall cycles are those of the
 /// simulation's cycle stack: data from the L2 and LLC count for the L1D that they missed, data
 /// from idle memory for the shared cache, and queueing for the memory path. What branch predictors
 /// learn again after strangers is among the branch predictor's.

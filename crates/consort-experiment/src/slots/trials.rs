@@ -2,7 +2,7 @@
 //!
 //! Energy is divided as for policies: a program's own energy is that of its instructions and accesses,
 //! and the static power of cores while its threads are on them. The rest of the machine's energy, that
-//! of uncore and idle cores, is divided by the time of threads on PUs.
+//! of uncore and idle cores, is divided by the time of threads on CPUs.
 
 use super::Suite;
 use crate::alone::build_unwatched_machine;

@@ -225,9 +225,8 @@ fn rows(set: &TrainingSet, component: usize) -> Vec<RegressionRow> {
     set.rows.iter().map(regression).collect()
 }
 
-/// The coefficients with the smallest sum of squared residuals, by QR
-/// decomposition with column pivoting (Golub and Van Loan, "Matrix
-/// Computations", section 5.4).
+/// The coefficients with the smallest sum of squared residuals, by QR decomposition with column
+/// pivoting (Golub and Van Loan, "Matrix Computations", section 5.4).
 fn solve(rows: &[RegressionRow]) -> Result<ComponentParameters, SingularCause> {
     if rows.len() < COLUMNS {
         return Err(SingularCause::Rows(rows.len()));

@@ -28,7 +28,7 @@ pub enum CoreKind {
 }
 
 impl CoreKind {
-    /// The kind of a PU's core.
+    /// The kind of a CPU's core.
     pub fn from_pu(chip: &Chip, pu: usize) -> Self {
         match chip.core_spec(chip.places()[pu]).pipeline {
             PipelineSpec::OutOfOrder => Self::Large,
@@ -36,7 +36,7 @@ impl CoreKind {
         }
     }
 
-    /// By PU, true for those of a large core.
+    /// By CPU, true for those of a large core.
     pub(super) fn large_pus(chip: &Chip) -> Vec<bool> {
         let pus = 0..chip.places().len();
         pus.map(|pu| Self::from_pu(chip, pu) == Self::Large)
@@ -150,7 +150,7 @@ impl LargeCoreWatch {
         })))
     }
 
-    /// Times that a thread came onto another PU of the chip, by whatever cause.
+    /// Times that a thread came onto another CPU of the chip, by whatever cause.
     pub fn moves(&self) -> u64 {
         self.0.borrow().moves
     }
@@ -193,7 +193,7 @@ impl Observer for LargeCoreWatch {
 pub struct RemoteMemoryWatch(Rc<RefCell<RemoteMemoryMeter>>);
 
 struct RemoteMemoryMeter {
-    /// Node of each PU, and the node of the memory that is first touched there.
+    /// Node of each CPU, and the node of the memory that is first touched there.
     node_of: Vec<(usize, usize)>,
     /// Node of each thread's memory, by thread: the first that the thread was on, or the nearest to
     /// it with memory.
@@ -218,7 +218,7 @@ impl RemoteMemoryWatch {
         })))
     }
 
-    /// Share of the time that threads were on PUs, 0 to 1.
+    /// Share of the time that threads were on CPUs, 0 to 1.
     pub fn share(&self) -> f64 {
         let meter = self.0.borrow();
         meter.away_ps as f64 / (meter.all_ps as f64).max(1.0)
@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    /// PUs 0 and 1 are of core 0, 2 and 3 of core 1.
+    /// CPUs 0 and 1 are of core 0, 2 and 3 of core 1.
     #[test]
     fn shares_are_of_the_time_with_company() {
         let mut watch = CoRunnerWatch::new(&chip("power8:smt=2"));

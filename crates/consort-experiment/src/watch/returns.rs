@@ -26,11 +26,11 @@ pub struct ReturnTally {
     pub at_once: u64,
     /// Number of returns after which the thread was on a large core within 1 ms.
     pub soon: u64,
-    /// Time of work on PUs, all threads, ps.
+    /// Time of work on CPUs, all threads, ps.
     pub work_ps: u64,
     /// Time of spinning for siblings, ps.
     pub spin_ps: u64,
-    /// Time in the kernel on PUs, ps.
+    /// Time in the kernel on CPUs, ps.
     pub kernel_ps: u64,
     /// Time of refills after switches and moves, ps.
     pub refill_ps: u64,
@@ -59,7 +59,7 @@ impl ReturnTally {
         100.0 * part_ps as f64 / self.thread_ps()
     }
 
-    /// Time off PUs, asleep or waiting for one, percent.
+    /// Time off CPUs, asleep or waiting for one, percent.
     pub fn off_percent(&self) -> f64 {
         100.0 - self.percent(self.work_ps + self.spin_ps + self.switch_ps())
     }
@@ -178,7 +178,8 @@ mod tests {
 
     const MS: u64 = 1_000_000_000;
 
-    /// Segments of a thread: PU, begin and end in ms, what it does, returns so far. PU 0 is large.
+    /// Segments of a thread: CPU, begin and end in ms, what it does, returns so far. CPU 0 is
+    /// large.
     fn watch(segments: &[(u32, usize, [u64; 2], PuUse, u64)]) -> ReturnTally {
         let mut watch = ReturnWatch::new(&chip("acmp-1+3"));
         let rates = ThreadRates::default();

@@ -28,7 +28,7 @@ pub fn all_benches(overhead: OverheadBench) -> Vec<Box<dyn Bench>> {
 /// Cost of the daemon while it manages a load, and of programs that watch the same load.
 ///
 /// The load is a process of some threads that each work a part of the time, so that all of them
-/// together want half of the PUs, or, for policies of short quanta, all the time.
+/// together want half of the CPUs, or, for policies of short quanta, all the time.
 struct DaemonBench;
 
 /// Threads, and the program that watches them.

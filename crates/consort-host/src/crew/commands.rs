@@ -30,7 +30,7 @@ pub(crate) struct CommandPlan {
     pub(crate) times: u32,
     /// True if the commands' output goes to stderr.
     pub(crate) show_output: bool,
-    /// PU of each command and of all that it starts; empty if they run anywhere.
+    /// CPU of each command and of all that it starts; empty if they run anywhere.
     #[serde(default)]
     pub(crate) pus: Vec<PuId>,
 }

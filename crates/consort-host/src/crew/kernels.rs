@@ -1,4 +1,4 @@
-//! Threads of this process, each pinned to a PU, that run kernels in slices.
+//! Threads of this process, each pinned to a CPU, that run kernels in slices.
 
 use anyhow::{Context, Result, bail};
 use consort_core::PuId;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// A kernel that several threads run by turns.
 pub(crate) type SharedKernel = Mutex<Box<dyn Kernel>>;
 
-/// A thread to be started: its PU, and the kernels that it may be ordered to run.
+/// A thread to be started: its CPU, and the kernels that it may be ordered to run.
 pub(crate) struct KernelSeat<'a> {
     pub(crate) pu: PuId,
     pub(crate) kernels: Vec<&'a SharedKernel>,
@@ -38,7 +38,7 @@ pub(crate) struct SliceWork {
 }
 
 impl SliceWork {
-    /// Units of work per ns of CPU time, so that time that others took of the PU does not count;
+    /// Units of work per ns of CPU time, so that time that others took of the CPU does not count;
     /// `None` if no work was done.
     pub(crate) fn speed(self) -> Option<f64> {
         (self.units > 0 && self.cpu_ns > 0).then(|| self.units as f64 / self.cpu_ns as f64)
@@ -167,7 +167,7 @@ pub(crate) fn join_thread<T>(handle: ScopedJoinHandle<'_, T>) -> T {
     ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Binds the calling thread to one PU.
+/// Binds the calling thread to one CPU.
 pub(crate) fn pin_thread(pu: PuId) -> Result<()> {
     bind_calling_thread(pu).with_context(|| format!("cannot run on CPU {pu}"))
 }

@@ -4,7 +4,9 @@
 //!
 //! | arguments | work | protocol |
 //! |---|---|---|
-//! | `__train PLAN` | pairs of kernels on two PUs | the plan is JSON; one JSON document per thread on stdout |
+//! | `__train PLAN` | pairs of kernels on two CPUs | the plan is JSON; one JSON document per thread
+//! on stdout
+//! |
 //! | `__map PLAN` | commands, again and again | the plan is JSON; one JSON document per ended command on stdout |
 //! | `__load THREADS SHARE` | threads that work a share of the time, until stdin ends | `ready`, then the steps done for each line on stdin |
 //! | `__load NAME SECONDS` | a named load | one JSON document on stdout |

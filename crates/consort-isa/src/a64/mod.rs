@@ -1,8 +1,7 @@
 //! A64: decoding by disarm64, reduced to what this crate needs.
 //!
-//! disarm64 knows SVE, SVE2, SME and the recent scalar extensions, and gives for
-//! each instruction its group and the bit fields of its operands;
-//! yaxpeax-arm 0.5, the other candidate, has no SVE.
+//! disarm64 knows SVE, SVE2, SME and the recent scalar extensions, and gives for each instruction
+//! its group and the bit fields of its operands; yaxpeax-arm 0.5, the other candidate, has no SVE.
 
 mod class;
 mod operands;

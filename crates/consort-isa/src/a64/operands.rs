@@ -84,8 +84,7 @@ fn is_written(definition: &disarm64::Insn, memory: MemoryUse, position: usize) -
     match position {
         0 if definition.mnemonic.starts_with("cas") => true,
         0 => !(memory.writes || only_reads(definition)) || is_status_result(definition),
-        // Atomics return the old value in their second register, load pairs
-        // fill two.
+        // Atomics return the old value in their second register, load pairs fill two.
         1 => (atomic && !definition.mnemonic.starts_with("cas")) || loads,
         _ => false,
     }

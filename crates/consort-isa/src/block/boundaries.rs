@@ -1,20 +1,17 @@
 //! Instruction boundaries before a known one.
 //!
-//! A64 instructions are four bytes each. x86 cannot be read backwards: several
-//! byte sequences ending at the same place may all be instructions. But decoding
-//! from a wrong start falls into step with the true sequence after a few
-//! instructions (Linn and Debray, "Obfuscation of Executable Code to Improve
-//! Resistance to Static Disassembly", CCS 2003, section 2.2, on this
-//! self-repairing of x86), so the true boundaries are those through which most
-//! decodings pass. Every byte of a window before the known address is tried as a
-//! start; those that hit the known address exactly vote for all boundaries on
-//! their way; then the way back is the one with the most votes at each step.
-//! Addresses known to be boundaries (other samples, branch targets) vote with a
+//! A64 instructions are four bytes each. x86 cannot be read backwards: several byte sequences
+//! ending at the same place may all be instructions. But decoding from a wrong start falls into
+//! step with the true sequence after a few instructions (Linn and Debray, "Obfuscation of
+//! Executable Code to Improve Resistance to Static Disassembly", CCS 2003, section 2.2, on this
+//! self-repairing of x86), so the true boundaries are those through which most decodings pass.
+//! Every byte of a window before the known address is tried as a start; those that hit the known
+//! address exactly vote for all boundaries on their way; then the way back is the one with the most
+//! votes at each step. Addresses known to be boundaries (other samples, branch targets) vote with a
 //! weight that no number of guesses can reach.
 //!
-//! Pitfall: the first few bytes of the window have few voters. A boundary needs
-//! two votes, so what lies at the very start of the window is left out rather
-//! than guessed.
+//! Pitfall: the first few bytes of the window have few voters. A boundary needs two votes, so what
+//! lies at the very start of the window is left out rather than guessed.
 
 use std::collections::HashSet;
 

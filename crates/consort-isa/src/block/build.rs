@@ -11,8 +11,7 @@ use crate::{Arch, CodeBytes, FlowKind, Instruction, decode};
 /// some hundred bytes; only a block that is so long is decoded so far.
 const LOOK_AHEAD_BYTES: u64 = 1024;
 
-/// The most bytes decoded behind the end of the block in search of branches
-/// back into it.
+/// The most bytes decoded behind the end of the block in search of branches back into it.
 const LOOK_BEHIND_BYTES: u64 = 256;
 
 impl BlockFacts {

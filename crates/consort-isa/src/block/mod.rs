@@ -112,8 +112,7 @@ impl BlockFacts {
         self.instructions[self.instructions.len() - 1].end()
     }
 
-    /// The position of the instruction at `address`; `None` if the block has no
-    /// boundary there.
+    /// The position of the instruction at `address`; `None` if the block has no boundary there.
     pub fn index_of(&self, address: u64) -> Option<usize> {
         self.instructions
             .binary_search_by_key(&address, |instruction| instruction.address)

@@ -1,11 +1,10 @@
 //! Suspicion: the cause that a pile of samples on an instruction would be waiting for.
 //!
-//! Instructions retire in order. A timer interrupt names the oldest instruction
-//! that had not retired, and lets the one that is being waited for finish first
-//! where that one had started: so the pile stands *behind* the slow instruction
-//! on cores that run ahead of a waiting load, *on its first user* where the core
-//! stops at the use (in-order cores), and on Arm cores, which drop what is in
-//! flight, *on the slow instruction itself*.
+//! Instructions retire in order. A timer interrupt names the oldest instruction that had not
+//! retired, and lets the one that is being waited for finish first where that one had started: so
+//! the pile stands *behind* the slow instruction on cores that run ahead of a waiting load, *on its
+//! first user* where the core stops at the use (in-order cores), and on Arm cores, which drop what
+//! is in flight, *on the slow instruction itself*.
 
 use super::BlockEntry;
 use crate::{Arch, FlowKind, Instruction, UnitLatency};

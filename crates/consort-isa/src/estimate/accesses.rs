@@ -401,7 +401,7 @@ mod tests {
 
     #[test]
     fn stream_on_shared_pu_has_its_mean_speed() {
-        // The PU's timer takes a sample each 1,000 ns, and one in four of this thread, which moves
+        // The CPU's timer takes a sample each 1,000 ns, and one in four of this thread, which moves
         // by 4 bytes per ns of its own time: by any part of 8,000 ns from sample to sample.
         let mut place = 0;
         let places = (1..200_u64).map(|n| {

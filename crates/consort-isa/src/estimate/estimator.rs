@@ -1,9 +1,8 @@
 //! Collecting the samples of one thread over one interval.
 //!
-//! Usage: [`Estimator::add`] per sample whose block is known,
-//! [`Estimator::add_undecoded`] per sample whose code could not be read, then
-//! [`Estimator::finish`]. Weights are in any one unit (the time that each sample
-//! stands for, or 1).
+//! Usage: [`Estimator::add`] per sample whose block is known, [`Estimator::add_undecoded`] per
+//! sample whose code could not be read, then [`Estimator::finish`]. Weights are in any one unit
+//! (the time that each sample stands for, or 1).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

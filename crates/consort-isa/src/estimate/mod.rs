@@ -20,7 +20,7 @@ pub struct SamplePoint {
     /// The memory access that the code there works on, if known
     /// ([`crate::BlockFacts::memory_access_at`]).
     pub accessed: Option<MemoryAccess>,
-    /// The number of the PU.
+    /// The number of the CPU.
     pub pu: u32,
     /// The time, ns since any one moment; all 0 if speeds do not matter.
     pub time_ns: u64,
@@ -56,8 +56,7 @@ pub struct EstimatedStack {
 /// decoded, unless said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The instruction mix by time: the time of each block spread evenly over
-    /// its instructions.
+    /// The instruction mix by time: the time of each block spread evenly over its instructions.
     pub mix: ClassMix,
     /// The classes of the instructions at the sampled addresses. It has the skid
     /// of sampling in it; compare it with `mix`, do not use it.

@@ -19,8 +19,7 @@ pub(crate) enum MnemonicKind {
     Operands,
 }
 
-/// Operations on elements that are arithmetic when the elements are
-/// floating-point numbers.
+/// Operations on elements that are arithmetic when the elements are floating-point numbers.
 const FP_OPERATIONS: &[&str] = &[
     "add", "sub", "mul", "div", "sqrt", "rsqrt", "rcp", "min", "max", "cmp", "com", "ucom",
     "round", "rndscale", "dp", "hadd", "hsub", "fm", "fnm", "fcm", "fcmadd", "getexp", "getmant",

@@ -1,9 +1,8 @@
 //! A small out-of-order processor whose truth is known.
 //!
-//! Instructions enter in order, start when their sources are ready, and retire
-//! in order. A timer that strikes while an instruction is the oldest one lets it
-//! finish and names the one behind it. Memory stalls are what is saved when
-//! every load hits.
+//! Instructions enter in order, start when their sources are ready, and retire in order. A timer
+//! that strikes while an instruction is the oldest one lets it finish and names the one behind it.
+//! Memory stalls are what is saved when every load hits.
 
 use std::collections::HashMap;
 

@@ -22,8 +22,7 @@ pub(super) use {flag_test, loop_end};
 #[inline(never)]
 pub(super) fn int_add_loop(iterations: u64) -> u64 {
     let mut sum = 0_u64;
-    // SAFETY: touches the named registers and the flags only; ends because `n`
-    // starts above zero.
+    // SAFETY: touches the named registers and the flags only; ends because `n` starts above zero.
     unsafe {
         asm!(
             "2:",
@@ -44,8 +43,7 @@ pub(super) fn int_add_loop(iterations: u64) -> u64 {
 pub(super) fn fp_add_loop(iterations: u64) -> u64 {
     let mut sums = [0.0_f64; 8];
     let [a, b, c, d, e, f, g, h] = &mut sums;
-    // SAFETY: touches the named registers and the flags only; ends because `n`
-    // starts above zero.
+    // SAFETY: touches the named registers and the flags only; ends because `n` starts above zero.
     unsafe {
         asm!(
             "2:",
@@ -69,8 +67,7 @@ pub(super) fn fp_add_loop(iterations: u64) -> u64 {
 pub(super) fn fp_mul_loop(iterations: u64) -> u64 {
     let mut sums = [0.0_f64; 4];
     let [a, b, c, d] = &mut sums;
-    // SAFETY: touches the named registers and the flags only; ends because `n`
-    // starts above zero.
+    // SAFETY: touches the named registers and the flags only; ends because `n` starts above zero.
     unsafe {
         asm!(
             "2:",
@@ -143,8 +140,7 @@ pub(super) fn load_loop(iterations: u64) -> u64 {
 #[inline(never)]
 pub(super) fn store_loop(iterations: u64) -> u64 {
     let mut line = [0_u64; 8];
-    // SAFETY: writes the eight elements of `line`; ends because `n` starts
-    // above zero.
+    // SAFETY: writes the eight elements of `line`; ends because `n` starts above zero.
     unsafe {
         asm!(
             "2:",

@@ -4,9 +4,8 @@
 //! number of the next line and its own rank on the cycle, so the rank reached
 //! after any number of steps is known without walking again.
 //!
-//! Pitfalls: all threads of a group together use at most [`CAP_BYTES`] (beyond
-//! a smallest size per thread); on chips with a larger last-level cache a
-//! `dram` chase partly hits it.
+//! Pitfalls: all threads of a group together use at most [`CAP_BYTES`] (beyond a smallest size per
+//! thread); on chips with a larger last-level cache a `dram` chase partly hits it.
 
 use crate::kernel::{
     ExpectedClass, Kernel, KernelBuilder, KernelEntry, KernelSetup, make_builders,

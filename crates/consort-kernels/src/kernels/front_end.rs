@@ -25,8 +25,7 @@ pub(crate) const BIGCODE: KernelEntry = KernelEntry {
 /// Branches on data per unit of `branchy`.
 const STEPS: u64 = 4_000;
 
-/// Each side is opaque, or a compiler would compute both and select without a
-/// branch.
+/// Each side is opaque, or a compiler would compute both and select without a branch.
 fn branchy_unit(seed: u64) -> u64 {
     let mut stream = opaque::int(seed) + 1;
     let mut sum = 0_u64;
@@ -49,9 +48,8 @@ fn next_random(stream: u64) -> u64 {
         .wrapping_add(1_442_695_040_888_963_407)
 }
 
-/// A 64-bit constant for one step of one function (the finaliser of splitmix64,
-/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-/// OOPSLA 2014).
+/// A 64-bit constant for one step of one function (the finaliser of splitmix64, Steele, Lea and
+/// Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 const fn constant(id: u64, step: u64) -> u64 {
     let mut z = (id * 1_000 + step).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -127,8 +127,7 @@ impl Kernel for LockKernel {
 /// Steps of work in one share of `barrier`.
 const SHARE_STEPS: u64 = 20_000;
 
-/// A barrier that threads may join and leave between meetings, which the
-/// standard library's cannot.
+/// A barrier that threads may join and leave between meetings, which the standard library's cannot.
 #[derive(Debug, Default)]
 struct DynamicBarrier {
     state: Mutex<BarrierState>,

@@ -29,8 +29,7 @@ pub(super) fn patch_factor(code: &mut [u8], factor: u8) {
 /// B2.4.4). Steps of four bytes are never longer than a line.
 pub(super) fn publish(code: &[u8]) {
     for word in code.chunks(4) {
-        // SAFETY: cache maintenance by an address inside a live slice changes
-        // no data.
+        // SAFETY: cache maintenance by an address inside a live slice changes no data.
         unsafe { asm!("dc cvau, {0}", in(reg) word.as_ptr(), options(nostack, preserves_flags)) };
     }
     // SAFETY: a barrier changes no data.

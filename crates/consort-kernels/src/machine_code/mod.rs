@@ -1,8 +1,7 @@
 //! Machine code written at run time, for `jit` and `selfmod`.
 //!
-//! A [`CodePage`] is an anonymous mapping that is writable or executable, never
-//! both (W^X), changed over by `mprotect`. The code is a loop with a result
-//! that [`Body::result`] knows.
+//! A [`CodePage`] is an anonymous mapping that is writable or executable, never both (W^X), changed
+//! over by `mprotect`. The code is a loop with a result that [`Body::result`] knows.
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]
@@ -31,8 +30,7 @@ use std::ffi::c_void;
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
 
-/// A function `extern "C" fn(iterations: u64) -> u64`, where `iterations` is at
-/// least 1.
+/// A function `extern "C" fn(iterations: u64) -> u64`, where `iterations` is at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     /// Adds `addend`, a double, to seven sums each iteration; returns their sum.
@@ -67,12 +65,10 @@ pub(crate) fn check_supported(kernel: &'static str) -> Result<(), KernelError> {
     }
 }
 
-/// The mapping's size: a page on every Linux system (64 KiB is the largest page
-/// size in use).
+/// The mapping's size: a page on every Linux system (64 KiB is the largest page size in use).
 const BYTES: NonZeroUsize = NonZeroUsize::new(64 << 10).expect("65,536 is not zero");
 
-/// Code that returns at once is written at the start, so that `run` always
-/// finds a function.
+/// Code that returns at once is written at the start, so that `run` always finds a function.
 const EMPTY: Body = Body::Int { factor: 1 };
 
 /// An anonymous mapping that holds one function.
@@ -141,8 +137,7 @@ impl CodePage {
     }
 
     fn protect(&mut self, protection: ProtFlags) -> Result<(), KernelError> {
-        // SAFETY: the range is this value's own mapping, and no slice into it
-        // outlives `change`.
+        // SAFETY: the range is this value's own mapping, and no slice into it outlives `change`.
         unsafe { mprotect(self.start, BYTES.get(), protection) }.map_err(mapping_error)
     }
 

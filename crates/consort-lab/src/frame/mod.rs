@@ -127,8 +127,7 @@ impl Frame {
         self.values.get(measure).map_or(&[], |all| &all[range])
     }
 
-    /// A measure of the runs of each program of a case, run by run; empty if it was not
-    /// measured.
+    /// A measure of the runs of each program of a case, run by run; empty if it was not measured.
     pub fn program_values(&self, case: usize, policy: usize, measure: &str) -> &[Vec<f64>] {
         let range = self.run_range(case, policy);
         self.of_programs.get(measure).map_or(&[], |all| &all[range])

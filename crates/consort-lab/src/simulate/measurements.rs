@@ -59,7 +59,7 @@ pub(crate) struct RunMeasurements {
     pub large_accesses: f64,
     /// Share of the instructions that large cores execute, 0 to 1.
     pub large_instructions: f64,
-    /// Moves from PU to PU, per second.
+    /// Moves from CPU to CPU, per second.
     pub migration_hz: f64,
     /// Slowdown of each program, in the order of the workload.
     pub slowdowns: Vec<f64>,

@@ -188,7 +188,7 @@ impl Fingerprint {
 const PER_THREAD_AND_QUANTUM_S: f64 = 20e-6;
 /// Time after which a thread has changed its rate even if no policy moves it, s.
 const LONGEST_QUANTUM_S: f64 = 0.1;
-/// Time of programs together over their time alone, each with a PU: about the middle of the
+/// Time of programs together over their time alone, each with a CPU: about the middle of the
 /// slowdowns of pairs on SMT cores.
 const STRETCH: f64 = 1.5;
 /// Duration of a study at the quick scale, s.

@@ -158,7 +158,7 @@ fn solution_checks(inputs: &GroupInputs<'_>, catalog: &PresetCatalog) -> CheckRe
     Ok(checks)
 }
 
-/// Solves random threads on random PUs.
+/// Solves random threads on random CPUs.
 fn solve_random_placement(
     catalog: &PresetCatalog,
     chip: &Arc<Chip>,
@@ -378,7 +378,7 @@ fn run_workload(
     })
 }
 
-/// Largest relative difference between stacks and cycles of progress. These are the cycles on a PU
+/// Largest relative difference between stacks and cycles of progress. These are the cycles on a CPU
 /// less switches, refills and spinning, which follow from times only on chips of one clock.
 fn worst_stack(machine: &SimMachine, chip: &Chip) -> f64 {
     let mut clocks = chip.core_types().iter().map(|core| core.frequency_ghz);

@@ -32,7 +32,7 @@ const DISTANCE: CheckTemplate<'static> = CheckTemplate {
     tolerance: Tolerance::distance(),
 };
 
-/// Layout of the machine that the model runs on: cores and PUs per core.
+/// Layout of the machine that the model runs on: cores and CPUs per core.
 const LAYOUT: (u32, u32) = (4, 2);
 /// A program that does nothing but compute.
 const SPINNER: &str = "pure-int";
@@ -74,7 +74,7 @@ struct PlacementCase {
     counts: ClassCounts,
 }
 
-/// Placements after a random half of as many processes as PUs has ended.
+/// Placements after a random half of as many processes as CPUs has ended.
 #[derive(Clone, Debug, Deserialize)]
 struct SurvivorCase {
     cores: u32,
@@ -305,7 +305,7 @@ fn count_survivor_placements(
     Ok(counts)
 }
 
-/// The machine with another number of PUs per core.
+/// The machine with another number of CPUs per core.
 fn with_ways(spec: &MachineSpec, ways: u32) -> MachineSpec {
     let mut spec = spec.clone();
     for core in spec.core_types.values_mut() {
@@ -336,7 +336,7 @@ fn observed_class(chip: &Chip, seen: &Observation) -> String {
     placement_class(chip, &pus.map(|pu| pu.0 as usize).collect::<Vec<_>>())
 }
 
-/// Threads per PU of every core, fullest first, as the measurement writes it: `1|1 1|0 1|0 0|0`.
+/// Threads per CPU of every core, fullest first, as the measurement writes it: `1|1 1|0 1|0 0|0`.
 fn placement_class(chip: &Chip, pus: &[usize]) -> String {
     let mut cores: Vec<Vec<usize>> = vec![Vec::new(); chip.domains().cores];
     for (pu, place) in chip.places().iter().enumerate() {

@@ -30,7 +30,7 @@ pub(super) fn demand(phase: &PhaseSpec, program: u32) -> Demand {
     }
 }
 
-/// Rates of threads of different programs, each on its PU.
+/// Rates of threads of different programs, each on its CPU.
 pub(super) fn solve(solver: &Solver, threads: &[(usize, &PhaseSpec)]) -> Vec<ThreadRates> {
     let demands: Vec<Demand> = { threads.iter().zip(0..) }
         .map(|((_, phase), program)| demand(phase, program))
@@ -41,7 +41,7 @@ pub(super) fn solve(solver: &Solver, threads: &[(usize, &PhaseSpec)]) -> Vec<Thr
     solver.solve(&running).threads
 }
 
-/// A quantity per instruction over a whole program alone on a PU, without variation in phases.
+/// A quantity per instruction over a whole program alone on a CPU, without variation in phases.
 pub(super) fn per_instruction(
     solver: &Solver,
     pu: usize,

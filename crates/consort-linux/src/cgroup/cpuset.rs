@@ -1,15 +1,14 @@
-//! Cpusets: the PUs that a cgroup may use, and the file that lists them.
+//! Cpusets: the CPUs that a cgroup may use, and the file that lists them.
 //!
 //! The file is `cpuset.effective_cpus` in version 1 (before Linux 3.17 `cpuset.cpus`) and
 //! `cpuset.cpus.effective` in version 2. Both versions may be mounted at the same time; cgroup
 //! namespaces, and Android's mount without the `cpuset.` prefix, are read as well. Sources: Linux
 //! `Documentation/admin-guide/cgroup-v1/cpusets.rst` and `cgroup-v2.rst`.
 //!
-//! Pitfalls: a version 2 cgroup has the file only if its parent hands the
-//! controller down, so the nearest ancestor that has it counts. A container may
-//! see its host's path in `/proc/self/cgroup` and only its own part of the tree
-//! mounted. A process outside its cgroup namespace sees a path with `..`, whose
-//! files it cannot reach; its affinity still reflects them.
+//! Pitfalls: a version 2 cgroup has the file only if its parent hands the controller down, so the
+//! nearest ancestor that has it counts. A container may see its host's path in `/proc/self/cgroup`
+//! and only its own part of the tree mounted. A process outside its cgroup namespace sees a path
+//! with `..`, whose files it cannot reach; its affinity still reflects them.
 
 use super::{Membership, Mount, memberships, mounts, text_of_file};
 use crate::proc::ProcError;
@@ -40,7 +39,7 @@ pub(crate) struct CgroupCpuset {
 }
 
 impl CgroupCpuset {
-    /// Returns true if no other cgroup may use these PUs: a partition of version 2, an exclusive
+    /// Returns true if no other cgroup may use these CPUs: a partition of version 2, an exclusive
     /// cpuset of version 1. The files at the top of a hierarchy mean nothing of the kind, so it
     /// returns false there.
     pub(crate) fn is_exclusive(&self) -> bool {
@@ -139,7 +138,7 @@ impl CpusetHierarchies {
         }
     }
 
-    /// PUs of `online` that cpusets keep out of balancing: isolated partitions of version 2, and
+    /// CPUs of `online` that cpusets keep out of balancing: isolated partitions of version 2, and
     /// what no balanced cpuset of version 1 has.
     pub(crate) fn unbalanced_pus(&self, online: &PuSet) -> PuSet {
         let point = |mount: &Mount| mount.point_below(&self.root);
@@ -159,8 +158,8 @@ impl CpusetHierarchies {
     }
 
     /// Content of files at the tops of the hierarchies that change when [`Self::unbalanced_pus`] does:
-    /// a partition takes its PUs from the top. Reads no other directory, so that it is cheap however
-    /// many cgroups there are.
+    /// a partition takes its CPUs from the top. Reads no other directory, so that it is cheap
+    /// however many cgroups there are.
     pub(crate) fn read_balancing_files(&self) -> String {
         let names = [
             "cpuset.cpus.isolated",
@@ -195,7 +194,7 @@ fn has_cpuset(names: &[String]) -> bool {
     names.iter().any(|name| name == "cpuset")
 }
 
-/// PUs of the isolated partitions in a directory of version 2. The top lists them all since Linux
+/// CPUs of the isolated partitions in a directory of version 2. The top lists them all since Linux
 /// 6.7; before that, a partition lies below others only, up to the top.
 fn isolated_pus_below(dir: &Path, is_top: bool) -> PuSet {
     if let Some(pus) = read::value(&dir.join("cpuset.cpus.isolated")) {
@@ -214,7 +213,7 @@ fn isolated_pus_below(dir: &Path, is_top: bool) -> PuSet {
     }
 }
 
-/// PUs that the kernel balances by a directory of version 1 and those below it: a balanced cpuset
+/// CPUs that the kernel balances by a directory of version 1 and those below it: a balanced cpuset
 /// counts as a whole, else the balanced ones in it. `None` if the directory is no cpuset.
 fn balanced_pus_below(dir: &Path, online: &PuSet) -> Option<PuSet> {
     let flag = ["cpuset.sched_load_balance", "sched_load_balance"];
@@ -373,7 +372,7 @@ mod tests {
         );
     }
 
-    /// PUs of 0-7 that are out of balancing with these files below /sys/fs/cgroup.
+    /// CPUs of 0-7 that are out of balancing with these files below /sys/fs/cgroup.
     fn unbalanced(mountinfo: &str, files: &[(&str, &str)]) -> String {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: String, content: &str| {

@@ -1,4 +1,4 @@
-//! Control groups: the PUs that their cpusets allow, their files, and the rules by which they are
+//! Control groups: the CPUs that their cpusets allow, their files, and the rules by which they are
 //! managed.
 //!
 //! Usage: `cpuset()` for this process, `CpusetHierarchies::cpuset_of` for any thread

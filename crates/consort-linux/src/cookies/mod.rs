@@ -1,10 +1,10 @@
 //! Core-scheduling cookies: only threads that a plan has together on one core run there together.
 //!
-//! Threads on the PUs of one core run at the same time only if they have the same cookie; a PU whose
-//! core is taken by others idles until they leave (Linux,
+//! Threads on the CPUs of one core run at the same time only if they have the same cookie; a CPU
+//! whose core is taken by others idles until they leave (Linux,
 //! `Documentation/admin-guide/hw-vuln/core-scheduling.rst`). So the threads of a core get a cookie
 //! in common, and all others none. A thread that is alone on its core gets none either: its
-//! sibling PU would idle for nothing.
+//! sibling CPU would idle for nothing.
 //!
 //! Usage, by the live machine, once per quantum: `look` finds the threads that may be given
 //! cookies, `share` gives one to each group of them. `kernel` has the system call, and `status`

@@ -115,8 +115,7 @@ fn measure(
     })
 }
 
-/// Scaled counts over a run; [`PerfError::NoSuchEvent`] when the group was never
-/// on the counters.
+/// Scaled counts over a run; [`PerfError::NoSuchEvent`] when the group was never on the counters.
 fn count_over_run(
     group: &mut CounterGroup,
     kernel: &CheckKernel<'_>,
@@ -278,9 +277,8 @@ pub(crate) fn judge(expected: f64, measured: f64, tolerance: f64) -> (f64, Event
     (error, EventVerdict::Wrong(format!("counts {what}")))
 }
 
-/// Instructions per cycle that no processor leaves on a loop in registers: the
-/// widest retires 12, and the longest chain of divisions takes fewer than 64
-/// cycles for each instruction.
+/// Instructions per cycle that no processor leaves on a loop in registers: the widest retires 12,
+/// and the longest chain of divisions takes fewer than 64 cycles for each instruction.
 const PLAUSIBLE_IPC: std::ops::RangeInclusive<f64> = 1.0 / 64.0..=12.0;
 
 /// Judges cycles, which have no known count. They must be plausible, and not equal to the known
@@ -302,7 +300,7 @@ pub(crate) fn judge_cycles(cycles: f64, known: f64, counted: f64) -> EventVerdic
 
 /// Fresh pages to touch.
 const PAGES: usize = 512;
-/// Number of sleeps; nearly every one is at least one switch away from the PU.
+/// Number of sleeps; nearly every one is at least one switch away from the CPU.
 const SLEEPS: u32 = 50;
 /// Steps of a loop that takes some milliseconds of CPU time.
 const STEPS: u64 = 20_000_000;
@@ -376,7 +374,7 @@ fn check_context_switches() -> CheckRow {
     let sleep =
         || (0..SLEEPS).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
     let measured = count(switches, false, sleep);
-    // Being preempted adds switches. A PU that its hypervisor took away in between may come
+    // Being preempted adds switches. A CPU that its hypervisor took away in between may come
     // back after the time is over, and then there is no switch.
     let bounded = measured.map(|n| (f64::from(SLEEPS), n.min(f64::from(SLEEPS))));
     if bounded == Err(PerfError::NotPermitted) {
@@ -389,7 +387,7 @@ fn check_context_switches() -> CheckRow {
 }
 
 /// Checks the task clock. The event's clock runs on while CPU time may stand still, in interrupts
-/// and while a hypervisor has the PU, so it lies between CPU time and wall-clock time.
+/// and while a hypervisor has the CPU, so it lies between CPU time and wall-clock time.
 fn check_task_clock() -> CheckRow {
     let clock = bindings::PERF_COUNT_SW_TASK_CLOCK;
     let clocks = [ClockId::CLOCK_THREAD_CPUTIME_ID, ClockId::CLOCK_MONOTONIC];

@@ -1,9 +1,8 @@
 //! Signals from counts.
 //!
-//! Each event is taken per cycle of its own group, so that numerator and
-//! denominator cover the same time even when groups are multiplexed; rates of
-//! groups that did not run stay as last seen. Formulas then get rate x cycles of
-//! the interval.
+//! Each event is taken per cycle of its own group, so that numerator and denominator cover the same
+//! time even when groups are multiplexed; rates of groups that did not run stay as last seen.
+//! Formulas then get rate x cycles of the interval.
 //!
 //! On hybrid chips a thread has groups on several PMUs, each counting only while
 //! the thread is on its cores: counts add up, shares are weighted by cycles, and

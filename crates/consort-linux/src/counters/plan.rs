@@ -343,9 +343,8 @@ pub struct Pmu {
     pub kind: u32,
 }
 
-/// The core PMUs below an injectable root, by name: `cpu` on x86 and POWER,
-/// `cpu_core`, `cpu_atom` and `cpu_lowpower` on Intel hybrids, `armv8_*` on Arm.
-/// No listing means no PMU.
+/// The core PMUs below an injectable root, by name: `cpu` on x86 and POWER, `cpu_core`, `cpu_atom`
+/// and `cpu_lowpower` on Intel hybrids, `armv8_*` on Arm. No listing means no PMU.
 pub fn core_pmus(root: &Path) -> Vec<Pmu> {
     let Ok(entries) = std::fs::read_dir(root.join(DEVICES)) else {
         return Vec::new();
@@ -371,7 +370,7 @@ pub fn core_pmus(root: &Path) -> Vec<Pmu> {
 /// Counters of one PMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterBudget {
-    /// Programmable counters per PU.
+    /// Programmable counters per CPU.
     pub programmable: usize,
     /// Number of these that are left to others.
     pub reserved: usize,

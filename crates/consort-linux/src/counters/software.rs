@@ -2,10 +2,9 @@
 //!
 //! # Pitfalls
 //!
-//! Context switches, migrations and tracepoints happen in kernel mode. Where
-//! only user mode may be counted (`perf_event_paranoid` 2 without CAP_PERFMON)
-//! the kernel accepts them and counts 0 for ever (`perf_exclude_event` in
-//! kernel/events/core.c); they are not offered there.
+//! Context switches, migrations and tracepoints happen in kernel mode. Where only user mode may be
+//! counted (`perf_event_paranoid` 2 without CAP_PERFMON) the kernel accepts them and counts 0 for
+//! ever (`perf_exclude_event` in kernel/events/core.c); they are not offered there.
 //!
 //! Futex returns are those of every futex call, wakes included: each is a transition from kernel
 //! to user mode. Calls by way of `futex_wait(2)` and its kin (Linux 6.7), which the C library and
@@ -205,10 +204,10 @@ impl SoftwareEvents {
 }
 
 // Returns from blocking system calls are derived from the sleeps that a thread begins and its state at
-// the end of an interval. The tracepoint `sched:sched_switch` fires in the context of the thread that leaves its PU.
-// Counted per thread where the thread's state is not "running" ([`BLOCKED`]) it is the exact
-// number of sleeps begun: voluntary switches, preemptions excluded. A sleep that has ended is a
-// sleep that was begun and is not under way, so
+// the end of an interval. The tracepoint `sched:sched_switch` fires in the context of the thread
+// that leaves its CPU. Counted per thread where the thread's state is not "running" ([`BLOCKED`])
+// it is the exact number of sleeps begun: voluntary switches, preemptions excluded. A sleep that
+// has ended is a sleep that was begun and is not under way, so
 //
 // > sleeps ended so far = sleeps begun so far − (1 if asleep now)
 //
@@ -312,7 +311,7 @@ mod tests {
         assert_eq!(asleep.infer_state(0, true), Some(true));
         assert_eq!(asleep.infer_state(0, false), Some(false));
         assert_eq!(asleep.infer_state(1, true), None);
-        // It waits for a PU, or is gone.
+        // It waits for a CPU, or is gone.
         assert_eq!(awake.infer_state(0, false), None);
     }
 

@@ -9,8 +9,7 @@
 //!
 //! # Pitfalls
 //!
-//! A thread that is not attached yet has no counts: its sample comes from the
-//! next poorer tier.
+//! A thread that is not attached yet has no counts: its sample comes from the next poorer tier.
 
 use crate::perf::{CounterGroup, GroupDelta, PerfError, PerfEventSpec, PerfTarget};
 use consort_core::ThreadId;
@@ -59,9 +58,8 @@ pub struct ThreadGroups {
 }
 
 impl ThreadGroups {
-    /// Groups of these events for every thread that will be wanted, at most
-    /// `opens_per_interval` events opened by each [`ThreadGroups::attach_queued`]
-    /// (always at least one thread).
+    /// Groups of these events for every thread that will be wanted, at most `opens_per_interval`
+    /// events opened by each [`ThreadGroups::attach_queued`] (always at least one thread).
     pub fn new(layout: Vec<Vec<PerfEventSpec>>, opens_per_interval: usize) -> Self {
         Self {
             layout,

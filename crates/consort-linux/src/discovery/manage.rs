@@ -154,7 +154,7 @@ pub(crate) struct FoundThread {
 #[derive(Debug, Default)]
 pub(crate) struct PendingThreads {
     announced: BTreeMap<u32, AnnouncedThread>,
-    /// Time of the end by tid: rings of different PUs are read one after another,
+    /// Time of the end by tid: rings of different CPUs are read one after another,
     /// so an end may arrive one round before a beginning or a sample.
     ends: HashMap<u32, u64>,
     older_ends: HashMap<u32, u64>,

@@ -6,9 +6,8 @@
 //! readers take the host's root directory, so that tests and containers can put another in its
 //! place.
 //!
-//! Pitfalls: tids are those of the PID namespace that Consort and the mounted
-//! `/proc` are in. Kernels reuse tids; a [`consort_core::ThreadId`] has the
-//! start time, and every reader checks it.
+//! Pitfalls: tids are those of the PID namespace that Consort and the mounted `/proc` are in.
+//! Kernels reuse tids; a [`consort_core::ThreadId`] has the start time, and every reader checks it.
 
 mod manage;
 mod process_times;

@@ -1,9 +1,8 @@
 //! Consumption of threads, read from `/proc`: the `proc` tier.
 //!
-//! Files are kept open between reads, which is three times cheaper than
-//! opening them again and binds them to the thread: a later thread with the
-//! same tid does not appear in an old descriptor. The number kept open is
-//! bounded; threads beyond it are read by opening and closing.
+//! Files are kept open between reads, which is three times cheaper than opening them again and
+//! binds them to the thread: a later thread with the same tid does not appear in an old descriptor.
+//! The number kept open is bounded; threads beyond it are read by opening and closing.
 
 use crate::proc::{ProcError, RunState, STAT_BYTES, Stat, thread_dir, tick_ns};
 use consort_core::{PuId, ThreadId};
@@ -15,17 +14,17 @@ use std::path::{Path, PathBuf};
 /// Consumption of a thread since it started, with its state at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcSample {
-    /// Time on a PU, ns.
+    /// Time on a CPU, ns.
     pub cpu_ns: u64,
     /// True if `cpu_ns` is only as fine as clock ticks, because the kernel has no schedstat.
     pub cpu_in_ticks: bool,
-    /// Time runnable but not on a PU, ns; unknown without schedstat.
+    /// Time runnable but not on a CPU, ns; unknown without schedstat.
     pub wait_ns: Option<u64>,
-    /// Number of times that the thread was put on a PU; unknown without schedstat.
+    /// Number of times that the thread was put on a CPU; unknown without schedstat.
     pub runs: Option<u64>,
     /// State of the thread: running, asleep, stopped and so on.
     pub state: RunState,
-    /// The PU that it runs on or ran on last.
+    /// The CPU that it runs on or ran on last.
     pub last_pu: PuId,
 }
 
@@ -80,7 +79,7 @@ impl ProcReader {
         })
     }
 
-    /// Returns the state of the thread, and the PU that it is on, waits for or was on last.
+    /// Returns the state of the thread, and the CPU that it is on, waits for or was on last.
     ///
     /// # Errors
     /// Those of [`ProcReader::sample`].

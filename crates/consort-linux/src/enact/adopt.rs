@@ -78,9 +78,8 @@ struct AdoptionFacts {
 }
 
 impl Enactor {
-    /// Takes a thread under management with the mask to restore in the end,
-    /// which is usually the one that it has. For a foreign thread this is the
-    /// override.
+    /// Takes a thread under management with the mask to restore in the end, which is usually the
+    /// one that it has. For a foreign thread this is the override.
     ///
     /// # Errors
     /// When the thread is gone, was let go earlier or is managed by another run, when its cpuset is
@@ -254,12 +253,13 @@ const MOST_READINGS: usize = 8;
 pub(super) enum MaskCheck {
     /// The thread is as it was left.
     Steady,
-    /// The mask differs without anybody's choice: a cpuset or the PUs that are online have changed,
-    /// or the thread became its process's leader by `exec` and brought a mask of Consort's with it.
+    /// The mask differs without anybody's choice: a cpuset or the CPUs that are online have
+    /// changed, or the thread became its process's leader by `exec` and brought a mask of Consort's
+    /// with it.
     Shifted {
         /// The mask of the thread now.
         now: PuSet,
-        /// PUs that the cpuset allows now.
+        /// CPUs that the cpuset allows now.
         allowed: AllowedPuSet,
     },
     /// Another program wrote this mask.
@@ -340,7 +340,7 @@ impl Enactor {
 /// Returns true if the kernel alone can have made this mask of the one left behind: it intersects
 /// the requested mask with a new cpuset (since Linux 6.2), or gives the whole cpuset
 /// (before, and where nothing is common). Before 6.2 it does so as well where a cgroup gets a
-/// cpuset of its own although that allows the same PUs, as all siblings of a cgroup do when the
+/// cpuset of its own although that allows the same CPUs, as all siblings of a cgroup do when the
 /// first of them is limited.
 fn is_shift(managed: &ManagedThread, now: &PuSet, allowed: &AllowedPuSet) -> bool {
     let kept = match &managed.wanted {

@@ -2,7 +2,7 @@
 //!
 //! Pitfall: the kernel remembers the mask that was requested and applies it again when a cpuset grows
 //! (`user_cpus_ptr`, since Linux 6.2). So a thread that was not pinned gets [`Mask::Open`] back, never
-//! a list of the PUs that happened to be allowed.
+//! a list of the CPUs that happened to be allowed.
 
 use consort_core::{MAX_PU, PuId, PuSet};
 use nix::errno::Errno;
@@ -10,20 +10,20 @@ use nix::libc;
 
 type MaskWord = libc::c_ulong;
 const WORD_BITS: usize = MaskWord::BITS as usize;
-/// Words for 1,024 PUs, which suffice on nearly every kernel.
+/// Words for 1,024 CPUs, which suffice on nearly every kernel.
 const FIRST_WORDS: usize = 1024 / WORD_BITS;
 const MOST_WORDS: usize = (MAX_PU as usize + 1) / WORD_BITS;
 
 /// A mask to write for a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mask {
-    /// Every PU that the cpuset allows, now and later.
+    /// Every CPU that the cpuset allows, now and later.
     Open,
-    /// These PUs; the kernel leaves out the ones that the cpuset forbids.
+    /// These CPUs; the kernel leaves out the ones that the cpuset forbids.
     Only(PuSet),
 }
 
-/// The PUs that a thread may run on: its mask without offline PUs.
+/// The CPUs that a thread may run on: its mask without offline CPUs.
 pub(crate) fn get(tid: u32) -> Result<PuSet, Errno> {
     let pid = kernel_tid(tid)?;
     let mut words = FIRST_WORDS;
@@ -68,10 +68,10 @@ pub(crate) fn set_words(tid: u32, MaskWords(words): &MaskWords) -> Result<(), Er
     Errno::result(result).map(drop)
 }
 
-/// Binds the calling thread to one PU, whatever its number.
+/// Binds the calling thread to one CPU, whatever its number.
 ///
 /// # Errors
-/// `EINVAL` if the PU is offline or the cpuset forbids it.
+/// `EINVAL` if the CPU is offline or the cpuset forbids it.
 pub fn bind_calling_thread(pu: PuId) -> Result<(), Errno> {
     let tid = nix::unistd::gettid().as_raw().cast_unsigned();
     set(tid, &Mask::Only(pu.into()))
@@ -85,8 +85,8 @@ fn kernel_tid(tid: u32) -> Result<libc::pid_t, Errno> {
     }
 }
 
-/// Reads the PUs out of the words of a mask. It visits only set bits, because it runs for every thread
-/// in every quantum and most words are 0.
+/// Reads the CPUs out of the words of a mask. It visits only set bits, because it runs for every
+/// thread in every quantum and most words are 0.
 fn from_words(words: &[MaskWord]) -> PuSet {
     let mut pus = PuSet::new();
     for (index, &word) in words.iter().enumerate() {
@@ -117,15 +117,15 @@ fn to_words(pus: &PuSet) -> Vec<MaskWord> {
 /// A mask to which a thread is put back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OriginalMask {
-    /// The PUs that the thread could run on.
+    /// The CPUs that the thread could run on.
     pub pus: PuSet,
-    /// True if these were all PUs that its cpuset allowed: the thread was not pinned, so it follows the
-    /// cpuset when that grows.
+    /// True if these were all CPUs that its cpuset allowed: the thread was not pinned, so it
+    /// follows the cpuset when that grows.
     pub open: bool,
 }
 
 impl OriginalMask {
-    /// Takes a mask as original, and compares it with the PUs that the cpuset allows at the time.
+    /// Takes a mask as original, and compares it with the CPUs that the cpuset allows at the time.
     pub(crate) fn new(pus: PuSet, allowed: &PuSet) -> Self {
         let open = allowed.is_subset(&pus);
         Self { pus, open }
@@ -159,7 +159,7 @@ impl OriginalMask {
     }
 }
 
-/// Effect of a mask under a cpuset in the kernel: the common PUs, or the whole cpuset if there are
+/// Effect of a mask under a cpuset in the kernel: the common CPUs, or the whole cpuset if there are
 /// none.
 pub(crate) fn effective_mask(mask: &PuSet, allowed: &PuSet) -> PuSet {
     let common = mask.intersection(allowed);

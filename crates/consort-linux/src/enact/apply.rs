@@ -13,7 +13,7 @@ use nix::errno::Errno;
 use nix::sched::sched_getcpu;
 use std::time::{Duration, Instant};
 
-/// Attempts to be on the PU of a thread, with time for a nudge, before it is nudged all the same.
+/// Attempts to be on the CPU of a thread, with time for a nudge, before it is nudged all the same.
 const TRIES: usize = 3;
 
 /// The wish of a plan for one thread.
@@ -21,10 +21,10 @@ const TRIES: usize = 3;
 pub enum ThreadWish {
     /// The original mask.
     Unrestricted,
-    /// A lasting mask of these PUs, as far as the original mask and the cpuset have them.
+    /// A lasting mask of these CPUs, as far as the original mask and the cpuset have them.
     Only(PuSet),
-    /// A move to these PUs now, with the original mask: the thread goes there if it can run, and is
-    /// not kept there.
+    /// A move to these CPUs now, with the original mask: the thread goes there if it can run, and
+    /// is not kept there.
     Nudge(PuSet),
 }
 
@@ -34,7 +34,7 @@ pub enum ThreadWish {
 pub enum Refusal {
     /// The thread is not managed: never adopted, foreign, or let go.
     NotManaged,
-    /// No wanted PU lies within the original mask and the cpuset; the thread
+    /// No wanted CPU lies within the original mask and the cpuset; the thread
     /// was left unrestricted.
     NoPuLeft,
     /// The journal could not be written, so the thread must not be restricted; the text has the
@@ -63,7 +63,7 @@ pub struct ApplyReport {
     pub gone: usize,
     /// Threads that were let go because another program had changed their mask, with the mask found.
     pub released: Vec<(ThreadId, PuSet)>,
-    /// Threads whose cpuset or online PUs changed; their mask was asserted again.
+    /// Threads whose cpuset or online CPUs changed; their mask was asserted again.
     pub shifted: Vec<ThreadId>,
     /// Threads that did not get the wanted mask, with the reason.
     pub refused: Vec<(ThreadId, Refusal)>,
@@ -89,7 +89,7 @@ impl std::fmt::Display for Refusal {
 enum MaskGoal {
     /// The original mask, for good.
     Free,
-    /// The original mask, once the thread is on these PUs.
+    /// The original mask, once the thread is on these CPUs.
     Nudge(PuSet),
     /// A lasting mask.
     Pin(PuSet),
@@ -97,9 +97,9 @@ enum MaskGoal {
 }
 
 impl Enactor {
-    /// Gives each thread the PUs wanted for it, as far as its original mask and its cpuset have them. Only
-    /// changes are written. Threads that another program has moved are let go, and threads that have
-    /// exited are forgotten.
+    /// Gives each thread the CPUs wanted for it, as far as its original mask and its cpuset have
+    /// them. Only changes are written. Threads that another program has moved are let go, and
+    /// threads that have exited are forgotten.
     pub fn apply(&mut self, plan: &[(ThreadId, ThreadWish)]) -> ApplyReport {
         // Before any look at a mask: a mask that the guardian has restored was not changed by a stranger.
         self.notice_restoration();
@@ -219,8 +219,8 @@ impl Enactor {
         }
     }
 
-    /// Nudges threads that the journal has, PU by PU, so that Consort's own thread moves seldom. It
-    /// begins with the PU that it is on.
+    /// Nudges threads that the journal has, CPU by CPU, so that Consort's own thread moves seldom.
+    /// It begins with the CPU that it is on.
     fn nudge_threads(&mut self, nudges: Vec<(ThreadId, PuSet)>, report: &mut ApplyReport) {
         let own = sched_getcpu().ok().and_then(|pu| u32::try_from(pu).ok());
         let mut located = Vec::with_capacity(nudges.len());
@@ -312,7 +312,7 @@ impl Enactor {
             return;
         };
         let mut outcome = write_mask(&self.host, thread, &managed.original.mask());
-        // The cpuset has no PU of the original mask. The kernel itself would give the whole cpuset
+        // The cpuset has no CPU of the original mask. The kernel itself would give the whole cpuset
         // then.
         if outcome == MaskWriteOutcome::Failed(Errno::EINVAL) {
             outcome = write_mask(&self.host, thread, &affinity::Mask::Open);

@@ -80,7 +80,7 @@ pub(crate) struct ManagedThread {
     pub wanted: Option<PuSet>,
     /// The mask that was read back after the last write or look.
     pub seen: PuSet,
-    /// PUs that the cpuset allowed when it was last read, and its origin.
+    /// CPUs that the cpuset allowed when it was last read, and its origin.
     pub allowed: AllowedPuSet,
     /// Bottom of the thread's stack, which changes when the thread becomes another program by exec.
     pub start_stack: u64,
@@ -326,13 +326,13 @@ impl Enactor {
         Some(same.is_some())
     }
 
-    /// The PUs that a managed thread could run on before Consort; none for others.
+    /// The CPUs that a managed thread could run on before Consort; none for others.
     pub fn original(&self, thread: ThreadId) -> Option<PuSet> {
         Some(self.threads.get(&thread)?.original.pus.clone())
     }
 
-    /// The cgroup whose exclusive cpuset forbids to take a thread in: no other cgroup may use its PUs,
-    /// Consort does not run in it, and the user does not override it.
+    /// The cgroup whose exclusive cpuset forbids to take a thread in: no other cgroup may use its
+    /// CPUs, Consort does not run in it, and the user does not override it.
     ///
     /// # Errors
     /// If the cpuset of Consort itself cannot be read for the moment.
@@ -349,7 +349,7 @@ impl Enactor {
         Ok((of_own.by.as_ref() != Some(by)).then(|| by.clone()))
     }
 
-    /// Reads the cpusets of these threads again. Returns, for each managed one, the PUs that it
+    /// Reads the cpusets of these threads again. Returns, for each managed one, the CPUs that it
     /// could run on now without Consort. A mask that a change has touched is left to the next plan.
     pub fn reread_cpusets(&mut self, threads: &[ThreadId]) -> Vec<(ThreadId, PuSet)> {
         let mut cpusets = AllowedPusCache::new(&self.host);

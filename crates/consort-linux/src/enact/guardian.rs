@@ -302,17 +302,16 @@ fn detach_from_owner() -> Result<(), Box<dyn Error>> {
 fn close_other_files() {
     let (first, last, flags): (libc::c_uint, libc::c_uint, libc::c_uint) =
         (3, libc::c_uint::MAX, 0);
-    // SAFETY: nothing in this process has opened a file beyond the standard
-    // three yet, so no owner of a descriptor is deceived. A kernel without the
-    // call (before 5.9) leaves open what was inherited, which does no harm to
-    // restoration.
+    // SAFETY: nothing in this process has opened a file beyond the standard three yet, so no owner
+    // of a descriptor is deceived. A kernel without the call (before 5.9) leaves open what was
+    // inherited, which does no harm to restoration.
     unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
 }
 
 fn set_own_mask(mask: &OsString) {
     let pus = mask.to_str().and_then(|text| text.parse::<PuSet>().ok());
     if let Some(pus) = pus.filter(|pus| !pus.is_empty()) {
-        // A guardian on too few PUs still does its work.
+        // A guardian on too few CPUs still does its work.
         let _ = affinity::set(std::process::id(), &Mask::Only(pus));
     }
 }

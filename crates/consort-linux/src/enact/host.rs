@@ -1,5 +1,5 @@
 //! The host as enactment reads it: threads in `/proc`, their identity, and the
-//! PUs that they are allowed.
+//! CPUs that they are allowed.
 
 use super::affinity;
 use super::record::JournalHeader;
@@ -199,7 +199,7 @@ pub fn identify(root: &Path, pid: u32, tid: u32) -> Option<ThreadId> {
     Host::new(root).identify(pid, tid)
 }
 
-/// The PUs that a thread may run on now.
+/// The CPUs that a thread may run on now.
 ///
 /// # Errors
 /// `ESRCH` when the thread has exited.
@@ -207,17 +207,17 @@ pub fn current_mask(thread: ThreadId) -> Result<PuSet, Errno> {
     affinity::get(thread.tid)
 }
 
-/// PUs that a thread's cpuset and the online PUs allow, with their origin.
+/// CPUs that a thread's cpuset and the online CPUs allow, with their origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AllowedPuSet {
     pub(crate) pus: PuSet,
     /// Directory of the cgroup that sets the cpuset; none where no cpuset can be read.
     pub(crate) by: Option<PathBuf>,
-    /// True if no other cgroup may use these PUs.
+    /// True if no other cgroup may use these CPUs.
     pub(crate) exclusive: bool,
 }
 
-/// Allowed PUs by cgroup, read once per cgroup: thousands of threads share few.
+/// Allowed CPUs by cgroup, read once per cgroup: thousands of threads share few.
 #[derive(Debug)]
 pub(crate) struct AllowedPusCache {
     online: PuSet,
@@ -232,8 +232,8 @@ impl AllowedPusCache {
         }
     }
 
-    /// PUs that a thread's cpuset and the online PUs allow; all online PUs where the cpuset cannot
-    /// be read.
+    /// CPUs that a thread's cpuset and the online CPUs allow; all online CPUs where the cpuset
+    /// cannot be read.
     ///
     /// # Errors
     /// If the thread's cgroup or cpuset cannot be read for the moment.
@@ -260,8 +260,8 @@ impl AllowedPusCache {
         let online = &self.online;
         let allowed = match host.hierarchies.cpuset_of(&decode(&cgroup))? {
             Some(cpuset) => AllowedPuSet {
-                // The kernel takes PUs that go offline from cpusets a little later. A list of online
-                // PUs that a container masks takes none away.
+                // The kernel takes CPUs that go offline from cpusets a little later. A list of
+                // online CPUs that a container masks takes none away.
                 pus: (cpuset.pus.iter())
                     .filter(|&pu| online.contains(pu) || is_online(&host.root, pu) != Some(false))
                     .collect(),

@@ -1,9 +1,8 @@
 //! The journal file of one run: written ahead of every restriction.
 //!
-//! A journal is private, append-only and locked. The lock belongs to the open
-//! file that the owner shares with its guardian, so it is free exactly when
-//! both are dead: no pid needs to be trusted. A journal appears under its
-//! final name only with its header written and the lock taken.
+//! A journal is private, append-only and locked. The lock belongs to the open file that the owner
+//! shares with its guardian, so it is free exactly when both are dead: no pid needs to be trusted.
+//! A journal appears under its final name only with its header written and the lock taken.
 //!
 //! It need not survive a loss of power: masks do not survive that either. A finished write outlives
 //! any process, so nothing is ever synced.
@@ -175,8 +174,7 @@ impl Journal {
         }
     }
 
-    /// Opens another run's journal for reading while it is in use; none when
-    /// it is abandoned.
+    /// Opens another run's journal for reading while it is in use; none when it is abandoned.
     pub(crate) fn open_in_use(dir: RuntimeDir, name: &str) -> Result<Option<Self>, JournalError> {
         let file = open_at(&dir, name, OFlag::empty())?;
         // The shared lock is refused exactly while a run or its guardian holds the exclusive one.
@@ -195,9 +193,8 @@ impl Journal {
 
     fn append_text(&mut self, text: &str) -> Result<(), JournalError> {
         if let Err(error) = self.file.write_all(text.as_bytes()) {
-            // A full disk can take a part of the text. It is taken back, lest
-            // the next record be glued to it. Should even that fail, the part
-            // is a damaged line, which readers skip.
+            // A full disk can take a part of the text. It is taken back, lest the next record be
+            // glued to it. Should even that fail, the part is a damaged line, which readers skip.
             let cut = self.file.set_len(self.len_bytes);
             cut.map_err(|e| self.error("take back a part of", e))?;
             return Err(self.error("append to", error));

@@ -14,7 +14,7 @@ pub(crate) struct ObservedMask<'a> {
     pub root: u32,
     /// The mask.
     pub pus: &'a PuSet,
-    /// PUs that the cpuset allows.
+    /// CPUs that the cpuset allows.
     pub allowed: &'a PuSet,
     /// Start of the thread, clock ticks since boot; `None` for one that had its original mask when it was
     /// taken in.
@@ -127,8 +127,7 @@ impl JournalState {
             .collect()
     }
 
-    /// Drops threads that are gone, programs that are no longer needed, and
-    /// trees without programs.
+    /// Drops threads that are gone, programs that are no longer needed, and trees without programs.
     pub(crate) fn retain(
         &mut self,
         is_there: impl Fn(ThreadId) -> bool,
@@ -143,9 +142,9 @@ impl JournalState {
         self.masks.retain(|root, _| needed.contains(root));
     }
 
-    /// Returns true if a mask is the effect of some written mask of a tree under the PUs that are allowed
-    /// now. A journal does not show when masks were in force, so this may take a thread's own choice
-    /// for Consort's.
+    /// Returns true if a mask is the effect of some written mask of a tree under the CPUs that are
+    /// allowed now. A journal does not show when masks were in force, so this may take a thread's
+    /// own choice for Consort's.
     pub(crate) fn may_have_written(&self, seen: &ObservedMask<'_>) -> bool {
         let masks = self.masks.get(&seen.root).into_iter().flatten();
         masks

@@ -5,10 +5,9 @@
 //! `spawn` returns only after the exec, it runs on a thread of its own. In the child nothing but
 //! async-signal-safe calls are made, so other threads of the parent do no harm.
 //!
-//! The program stays in the caller's process group, so the terminal treats the
-//! two as one job. Handlers do not survive an exec; signals that the caller was
-//! started with ignored, as under `nohup`, stay ignored; the mask of blocked
-//! signals is emptied and SIGPIPE is as by default.
+//! The program stays in the caller's process group, so the terminal treats the two as one job.
+//! Handlers do not survive an exec; signals that the caller was started with ignored, as under
+//! `nohup`, stay ignored; the mask of blocked signals is emptied and SIGPIPE is as by default.
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, rlim_t, setrlimit};
@@ -277,8 +276,7 @@ pub fn exit_code(event: ChildEvent) -> Option<u8> {
     }
 }
 
-/// Waits for the next change of a child's state; without `block`, none if
-/// nothing has changed.
+/// Waits for the next change of a child's state; without `block`, none if nothing has changed.
 pub(crate) fn next_event(pid: Pid, block: bool) -> Result<Option<ChildEvent>, Errno> {
     let mut flags = WaitPidFlag::WUNTRACED | WaitPidFlag::WCONTINUED;
     flags.set(WaitPidFlag::WNOHANG, !block);

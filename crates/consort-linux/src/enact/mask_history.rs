@@ -59,7 +59,7 @@ impl WrittenMaskHistory {
     }
 
     /// Returns true if a thread born at this tick can have inherited the mask that it shows under
-    /// the PUs allowed now.
+    /// the CPUs allowed now.
     pub(crate) fn covers(&self, root: u32, seen: &PuSet, allowed: &PuSet, born: u64) -> bool {
         let in_tree = self.0.iter().filter(|((r, _), _)| *r == root);
         in_tree

@@ -3,12 +3,11 @@
 //! Purpose: put threads where a plan wants them, and restore every thread when Consort ends, whatever
 //! signal ends it.
 //!
-//! Usage: [`Enactor::start`] opens a journal and starts a guardian;
-//! [`Enactor::adopt`] and [`Enactor::adopt_child`] take threads in;
-//! [`Enactor::apply`] carries out a plan once per quantum;
-//! [`Enactor::close`] restores everything and ends the guardian. Dropping an
-//! `Enactor` without `close` leaves the restoration to the guardian, as does
-//! SIGKILL. Once [`Enactor::send_heartbeat`] was called, it has to be called about once a second: otherwise the
+//! Usage: [`Enactor::start`] opens a journal and starts a guardian; [`Enactor::adopt`] and
+//! [`Enactor::adopt_child`] take threads in; [`Enactor::apply`] carries out a plan once per
+//! quantum; [`Enactor::close`] restores everything and ends the guardian. Dropping an `Enactor`
+//! without `close` leaves the restoration to the guardian, as does SIGKILL. Once
+//! [`Enactor::send_heartbeat`] was called, it has to be called about once a second: otherwise the
 //! guardian restores while the owner lives. [`recover_stale`] at the next start restores the rest
 //! when the guardian was killed too.
 //!
@@ -30,10 +29,10 @@
 //! | any | the thread exits, or `forget` | unmanaged |
 //!
 //! Pitfalls: two programs that write the same mask cannot be distinguished. A thread that was started
-//! within a clock tick (10 ms) of a nudge in its tree, and pins itself to exactly the PUs of that nudge
-//! before it is found, seems to have inherited that mask; so does, under lasting masks, a thread that
-//! pins itself to a mask that some thread of its tree has then. After a SIGKILL of owner and guardian,
-//! any mask that was ever written in a tree counts as inherited.
+//! within a clock tick (10 ms) of a nudge in its tree, and pins itself to exactly the CPUs of that
+//! nudge before it is found, seems to have inherited that mask; so does, under lasting masks, a
+//! thread that pins itself to a mask that some thread of its tree has then. After a SIGKILL of
+//! owner and guardian, any mask that was ever written in a tree counts as inherited.
 
 mod adopt;
 mod affinity;

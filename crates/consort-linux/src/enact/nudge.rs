@@ -1,12 +1,12 @@
 //! Nudges: the mask of a thread is narrowed and widened again at once, which moves it and leaves no
 //! trace.
 //!
-//! Narrowing makes the kernel move a thread that is on a PU outside of the mask, or that waits
+//! Narrowing makes the kernel move a thread that is on a CPU outside of the mask, or that waits
 //! for one, before the call returns (`sched_setaffinity(2)`; `affine_move_task` in
 //! `kernel/sched/core.c`). Widening moves no thread: it stays where the scheduler keeps it.
 //! A thread that sleeps is not moved by either.
 //!
-//! Call it on the PU of the thread ([`CallerPlacement`]): then there are two system
+//! Call it on the CPU of the thread ([`CallerPlacement`]): then there are two system
 //! calls between the moment when a program can see the narrow mask and the moment when it no longer
 //! can, and nothing that waits.
 
@@ -24,7 +24,7 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 /// Time for narrowing beyond which the mask is read before it is widened. In less time no thread can
-/// have started on another PU and written a mask of its own there.
+/// have started on another CPU and written a mask of its own there.
 const AT_ONCE: Duration = Duration::from_micros(20);
 
 /// Outcome of one nudge.
@@ -56,7 +56,7 @@ pub(crate) enum NudgeOutcome {
 #[derive(Debug)]
 pub(crate) struct Nudge {
     thread: ThreadId,
-    /// The PUs to move to; the thread's cpuset allows them.
+    /// The CPUs to move to; the thread's cpuset allows them.
     pub(crate) pus: PuSet,
     /// The mask that the thread had when it was last looked at.
     seen: PuSet,
@@ -104,7 +104,7 @@ impl Nudge {
             return NudgeOutcome::Changed(now);
         }
         let widened = match affinity::set_words(thread.tid, &self.wide) {
-            // The cpuset has lost all PUs of the original mask meanwhile.
+            // The cpuset has lost all CPUs of the original mask meanwhile.
             Err(Errno::EINVAL) => affinity::set(thread.tid, &Mask::Open),
             other => other,
         };
@@ -223,16 +223,16 @@ fn cpu_time() -> Duration {
 }
 
 // A nudge checks before and after its writes that the tid still belongs to the thread that was meant,
-// and reads before on which PU the thread is. One read of an open `stat` file shows both, while opening
-// it takes several system calls. The open file belongs to the thread that it was opened for: once that
-// is gone, reading fails, even if another thread has its tid.
+// and reads before on which CPU the thread is. One read of an open `stat` file shows both, while
+// opening it takes several system calls. The open file belongs to the thread that it was opened
+// for: once that is gone, reading fails, even if another thread has its tid.
 
 /// Facts about a thread that is still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LiveThreadStat {
     /// Bottom of its stack, which changes with another program.
     pub(crate) start_stack: u64,
-    /// The PU that it runs on, waits for, or ran on last.
+    /// The CPU that it runs on, waits for, or ran on last.
     pub(crate) pu: PuId,
 }
 

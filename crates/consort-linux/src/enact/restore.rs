@@ -1,10 +1,9 @@
 //! Restoration of threads, pass after pass, until nothing is left to change.
 //!
-//! A thread that is being created while its creator is put back may appear
-//! only afterwards, with the creator's old mask. So a clean pass is followed
-//! by further ones at growing distances, and any change starts these anew.
-//! A creator that is preempted in `clone(2)` for longer is covered by a late
-//! look, which the restorers of dead runs can afford.
+//! A thread that is being created while its creator is put back may appear only afterwards, with
+//! the creator's old mask. So a clean pass is followed by further ones at growing distances, and
+//! any change starts these anew. A creator that is preempted in `clone(2)` for longer is covered by
+//! a late look, which the restorers of dead runs can afford.
 
 use super::affinity::{self, Mask, OriginalMask};
 use super::checked_write::{MaskWriteOutcome, write_mask};

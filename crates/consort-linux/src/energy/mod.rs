@@ -5,9 +5,9 @@
 //! shows them in `/sys/class/powercap` (Linux `Documentation/power/powercap/powercap.rst`).
 //!
 //! [`probe`] finds the meters, [`RaplMeter::open`] opens them, and [`RaplMeter::spent_j`] returns the
-//! energy spent since the last call. [`EnergyRate`] divides that among threads by time on PUs.
+//! energy spent since the last call. [`EnergyRate`] divides that among threads by time on CPUs.
 //!
-//! Pitfalls: meters are per package, so a thread's energy is a share by time on PUs and not a
+//! Pitfalls: meters are per package, so a thread's energy is a share by time on CPUs and not a
 //! measurement: a thread that works hard and one that waits for memory get the same. A counter that
 //! wraps around more than once between two readings shows too little; how soon that can happen
 //! depends on its range (about a minute on some processors at full power). Since Linux 5.10 only
@@ -150,7 +150,7 @@ fn count_difference(before: u64, now: u64, range_uj: u64) -> u64 {
     }
 }
 
-/// A rate at which the energy of an interval is shared out: by time on PUs, among all threads that
+/// A rate at which the energy of an interval is shared out: by time on CPUs, among all threads that
 /// ran on the host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EnergyRate {
@@ -158,7 +158,7 @@ pub struct EnergyRate {
 }
 
 impl EnergyRate {
-    /// Rate for `spent_j`, spent while all PUs together were busy for `host_busy_ns`. The time of
+    /// Rate for `spent_j`, spent while all CPUs together were busy for `host_busy_ns`. The time of
     /// managed threads, `managed_ns`, is the least that counts as busy: the kernel accounts for the
     /// host in steps of 10 ms only.
     ///
@@ -170,13 +170,13 @@ impl EnergyRate {
         })
     }
 
-    /// Energy of a thread that was on a PU for `cpu_ns`, J.
+    /// Energy of a thread that was on a CPU for `cpu_ns`, J.
     pub fn energy_j(self, cpu_ns: f64) -> f64 {
         self.j_per_ns * cpu_ns
     }
 }
 
-/// Time that all PUs together were not idle since boot, ns, from the first line of `/proc/stat`
+/// Time that all CPUs together were not idle since boot, ns, from the first line of `/proc/stat`
 /// (`proc_stat(5)`): user, nice, system, irq, softirq and steal; guests are part of user.
 pub(crate) fn host_busy_ns(root: &Path, tick_ns: u64) -> Option<u64> {
     let text = read::text(&root.join("proc/stat"))?;

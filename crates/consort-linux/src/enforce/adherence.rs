@@ -1,7 +1,7 @@
 //! Adherence: the share of running time that a thread spent where the plan had it.
 //!
-//! Where instruction addresses are sampled, each sample shows the PU that it was taken on and
-//! stands for a stretch of CPU time, so the share is that of the samples. Elsewhere the PU at the
+//! Where instruction addresses are sampled, each sample shows the CPU that it was taken on and
+//! stands for a stretch of CPU time, so the share is that of the samples. Elsewhere the CPU at the
 //! end of an interval stands for the whole interval.
 
 use consort_core::{PuId, PuSet, ThreadId, Topology};
@@ -38,7 +38,7 @@ impl AdherenceTally {
 /// A thread's place, and the share of its time that it spent there.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadPlace {
-    /// PUs that the plan allows the thread.
+    /// CPUs that the plan allows the thread.
     pub(crate) pus: PuSet,
     /// Time from which the thread is expected to be there, `CLOCK_MONOTONIC`, ns; `None` while it
     /// is still to be sent there. Earlier samples belong to an earlier place.
@@ -81,7 +81,7 @@ impl ThreadPlace {
         self.since_ns.get_or_insert(now_ns);
     }
 
-    /// Takes in a sample of the thread on this PU; one from before the place was taken is ignored.
+    /// Takes in a sample of the thread on this CPU; one from before the place was taken is ignored.
     pub(crate) fn add_sample(&mut self, pu: PuId, time_ns: u64) {
         if self.since_ns.is_some_and(|since_ns| time_ns >= since_ns) {
             self.samples += 1;
@@ -116,13 +116,13 @@ impl ThreadPlace {
     }
 }
 
-/// Pairs of threads with a place on the same core, where each thread has a PU to itself.
+/// Pairs of threads with a place on the same core, where each thread has a CPU to itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CorePairs(Vec<(ThreadId, ThreadId)>);
 
 impl CorePairs {
-    /// The pairs of the places in a plan. Cores with more threads than PUs have none: their threads
-    /// meet others with every time slice.
+    /// The pairs of the places in a plan. Cores with more threads than CPUs have none: their
+    /// threads meet others with every time slice.
     pub(crate) fn from_places<'a>(
         topology: &Topology,
         places: impl Iterator<Item = (ThreadId, &'a PuSet)>,
@@ -168,7 +168,7 @@ pub(crate) fn group_by_core<'a>(
     by_core
 }
 
-/// The core that all of these PUs belong to; `None` if they belong to several.
+/// The core that all of these CPUs belong to; `None` if they belong to several.
 fn core_of(topology: &Topology, pus: &PuSet) -> Option<usize> {
     let core = topology.core_of(pus.first()?)?;
     let is_within = pus.iter().all(|pu| topology.core_of(pu) == Some(core));
@@ -176,7 +176,7 @@ fn core_of(topology: &Topology, pus: &PuSet) -> Option<usize> {
 }
 
 /// Threads that run on one core at the same time, a group for each core that has several and gives
-/// them more than one PU.
+/// them more than one CPU.
 pub(crate) fn neighbours<'a>(
     topology: &Topology,
     places: impl Iterator<Item = (ThreadId, &'a PuSet)> + Clone,
@@ -251,7 +251,7 @@ mod pairs_tests {
         }
     }
 
-    /// The pairs of threads 0, 1, ... with these places on two cores of two PUs.
+    /// The pairs of threads 0, 1, ... with these places on two cores of two CPUs.
     fn pairs(places: &[&str]) -> CorePairs {
         let topology = Topology::uniform(2, 2).unwrap();
         let places: Vec<PuSet> = places.iter().map(|pus| pus.parse().unwrap()).collect();
@@ -289,7 +289,7 @@ mod pairs_tests {
         assert_eq!(tally.ran_ns, 20.0);
     }
 
-    /// Groups of the threads 0, 1, ... with these places on two cores of two PUs.
+    /// Groups of the threads 0, 1, ... with these places on two cores of two CPUs.
     fn groups(places: &[&str]) -> Vec<Vec<u32>> {
         let topology = Topology::uniform(2, 2).unwrap();
         let places: Vec<PuSet> = places.iter().map(|pus| pus.parse().unwrap()).collect();

@@ -19,7 +19,7 @@ const CHASED: usize = 64;
 /// Position of a thread, and the facts about its process that decide on pinning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadPosition {
-    /// The PU that the thread runs on, waits for, or ran on last.
+    /// The CPU that the thread runs on, waits for, or ran on last.
     pub(crate) pu: PuId,
     /// True if the thread runs on `pu` or waits for it; only then does a nudge move it.
     pub(crate) runnable: bool,
@@ -240,7 +240,7 @@ impl Enforcement {
         }
     }
 
-    /// Takes records in: the PUs that threads with places ran on, and the threads that started
+    /// Takes records in: the CPUs that threads with places ran on, and the threads that started
     /// others or became another program. Returns those among the latter that were pinned and must
     /// be set free at once.
     pub(crate) fn apply_records(
@@ -296,7 +296,7 @@ impl Enforcement {
 
     /// Ends an interval of one thread that ran for `cpu_ns`; returns the time that it spent in
     /// place, ns. `None` for a thread without a place, or one that did not run or was not seen on any
-    /// PU.
+    /// CPU.
     pub(crate) fn end_interval(
         &mut self,
         id: ThreadId,

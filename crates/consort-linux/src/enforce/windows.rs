@@ -108,7 +108,7 @@ impl Allowance {
 }
 
 /// Most nudges per second. A nudge takes up to 50 us of Consort's time on a busy host
-/// (docs/figures.md), so this many take at most five percent of one PU.
+/// (docs/figures.md), so this many take at most five percent of one CPU.
 pub(crate) const NUDGES_PER_S: f64 = 1_000.0;
 
 /// Nudges that may be made now; refilled over time, never more than those of one second.

@@ -24,7 +24,7 @@ use thiserror::Error;
 ///
 /// [[pmu]]                           # one for each PMU type; groups never span two
 /// names = ["cpu"]                   # in /sys/bus/event_source/devices; * at the end fits any rest
-/// programmable = 6                  # counters that take any event, per PU
+/// programmable = 6                  # counters that take any event, per CPU
 /// fixed = 0                         # counters that take one event each
 ///
 /// [[pmu.event]]
@@ -96,9 +96,9 @@ pub enum MatchRule {
 pub struct PmuEvents {
     /// Names in `/sys/bus/event_source/devices`; a `*` at the end fits any rest.
     pub names: Vec<String>,
-    /// Number of counters that take any event, per PU.
+    /// Number of counters that take any event, per CPU.
     pub programmable: usize,
-    /// Number of counters that take one event each, per PU.
+    /// Number of counters that take one event each, per CPU.
     pub fixed: usize,
     /// Events that can be counted.
     #[serde(rename = "event")]

@@ -13,7 +13,7 @@ const MANY_RECORDS: usize = 256;
 /// Shortest time between two such readings.
 const RINGS_SOON: Duration = Duration::from_millis(5);
 /// Least ratio of that time to the CPU time of the reading. A program can map code as often as it
-/// likes, so this limits the readings to a tenth of one PU.
+/// likes, so this limits the readings to a tenth of one CPU.
 const PAUSE_PER_READING: u32 = 10;
 
 /// Beginnings of the run and of the current quantum, and the length of quanta.
@@ -87,9 +87,9 @@ pub(super) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-// A turn that takes long compared with its quantum would take the PUs away from the managed threads.
-// So the quantum is stretched until turns take at most a fifth of one PU. Lateness because the host
-// is busy is only reported, because longer quanta would not help.
+// A turn that takes long compared with its quantum would take the CPUs away from the managed
+// threads. So the quantum is stretched until turns take at most a fifth of one CPU. Lateness
+// because the host is busy is only reported, because longer quanta would not help.
 
 /// Least ratio of the length of a quantum to the CPU time of a turn.
 const QUANTUM_PER_TURN: u32 = 5;

@@ -69,8 +69,8 @@ impl CommandLifecycle {
     }
 
     /// Reads the changes of the command's state, without real-time priority: the kernel spins in the call
-    /// until the command's last thread has left its PU, which may be the PU that Consort runs on. `wake`
-    /// resumes all programs, and returns warnings.
+    /// until the command's last thread has left its CPU, which may be the CPU that Consort runs on.
+    /// `wake` resumes all programs, and returns warnings.
     pub(super) fn take_child_events(
         &mut self,
         warnings: &mut Warnings,
@@ -221,10 +221,9 @@ impl LiveMachine {
         Ok(())
     }
 
-    /// Resumes all programs before a signal is passed on, or for one that the command has already, because
-    /// a paused program runs no handler. Returns true
-    /// if the command was paused by a stop signal, which makes the kernel drop the terminal's
-    /// signal to stop.
+    /// Resumes all programs before a signal is passed on, or for one that the command has already,
+    /// because a paused program runs no handler. Returns true if the command was paused by a stop
+    /// signal, which makes the kernel drop the terminal's signal to stop.
     fn wake_for(&mut self, event: SignalEvent, command: u32) -> bool {
         let program = self.table.program_of(command);
         let by_signal = self.actuators.pausing.is_stopped(program);

@@ -68,9 +68,8 @@ pub fn join_group(
     };
     match place {
         GroupPlace::Leads(candidate) => {
-            // An old leader's members may be about to hand their commands over.
-            // Before this run looks at any mask: one that is still to be restored would count as an
-            // original one.
+            // An old leader's members may be about to hand their commands over. Before this run
+            // looks at any mask: one that is still to be restored would count as an original one.
             wait_for_guardians(dirs, RESTORE_LIMIT);
             let lead = |enactor: &Enactor| {
                 let terms = leader_terms(enactor, &settings, &group);
@@ -435,11 +434,12 @@ fn hand_over(
 /// | `GOMAXPROCS` | Go programs | documentation of Go's package runtime, "Environment Variables" |
 /// | `RAYON_NUM_THREADS` | Rust programs that use rayon | documentation of rayon's `ThreadPoolBuilder::num_threads` |
 ///
-/// oneTBB reads no such variable; it counts the PUs of the affinity mask when it starts.
+/// oneTBB reads no such variable; it counts the CPUs of the affinity mask when it starts.
 const VARIABLES: [&str; 3] = ["OMP_NUM_THREADS", "GOMAXPROCS", "RAYON_NUM_THREADS"];
 
-/// The variables that the user has not set, with the number of usable PUs, which a gang gives to each
-/// program. A smaller team would leave cores idle; the threads of a larger one would only take turns.
+/// The variables that the user has not set, with the number of usable CPUs, which a gang gives to
+/// each program. A smaller team would leave cores idle; the threads of a larger one would only take
+/// turns.
 fn team_sizes(pus: usize, is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, String)> {
     let free = VARIABLES.into_iter().filter(|name| !is_set(name));
     free.map(|name| (name, pus.to_string())).collect()

@@ -39,7 +39,7 @@ pub struct Host {
     pub owners: Vec<PlacementOwner>,
     /// Sharing of caches from a file, which replaces the kernel's; `None` without a file.
     pub(crate) sharing: Option<SharingMap>,
-    /// PUs that count as large because the user wants that; `None` if core types are as found.
+    /// CPUs that count as large because the user wants that; `None` if core types are as found.
     pub large: Option<PuSet>,
     /// True if threads are managed that do not inherit the limits of this process.
     pub(crate) is_for_others: bool,
@@ -60,7 +60,7 @@ impl Host {
     /// Looks at the host below `root`.
     ///
     /// # Errors
-    /// When no PU can be used.
+    /// When no CPU can be used.
     pub fn detect(root: &Path) -> Result<Self, DiscoveryError> {
         let discovery = discover(root)?;
         let Tiers { status, software } = probe(root, &identity(&discovery));
@@ -81,8 +81,8 @@ impl Host {
     }
 
     /// The host for managing threads that do not inherit the limits of this process: plans may use
-    /// every online PU, and each thread's own affinity and cpuset bound it. A service is often
-    /// confined to a few PUs, and the threads that it manages are not.
+    /// every online CPU, and each thread's own affinity and cpuset bound it. A service is often
+    /// confined to a few CPUs, and the threads that it manages are not.
     #[must_use]
     pub fn for_others(mut self) -> Self {
         self.discovery = self.discovery.allow_all_pus();
@@ -91,7 +91,7 @@ impl Host {
     }
 
     /// Replaces the kernel's description of sharing by that of a file, now and after every change of the
-    /// PUs; `origin` names the file.
+    /// CPUs; `origin` names the file.
     ///
     /// # Errors
     /// When the map does not fit this machine.
@@ -104,7 +104,7 @@ impl Host {
         Ok(self)
     }
 
-    /// Returns the same host with the PUs in `large` counting as large and all others as small.
+    /// Returns the same host with the CPUs in `large` counting as large and all others as small.
     ///
     /// # Errors
     /// Those of [`Topology::with_large`](consort_core::Topology::with_large_cores).

@@ -1,4 +1,4 @@
-//! The host as plans see it: its usable PUs, which change with hotplug and cpusets.
+//! The host as plans see it: its usable CPUs, which change with hotplug and cpusets.
 
 use super::Host;
 use crate::topology::{PuLimitWatch, discover};
@@ -10,23 +10,23 @@ use std::time::{Duration, Instant};
 /// Least time between two readings of the limits: one takes as long as looking at ten threads.
 const WATCH_EVERY: Duration = Duration::from_millis(250);
 
-/// The usable PUs below a root, with sharing and core types as files and the user have them.
+/// The usable CPUs below a root, with sharing and core types as files and the user have them.
 pub(super) struct LiveTopology {
     root: PathBuf,
-    /// Every online PU.
+    /// Every online CPU.
     machine: Topology,
     topology: Topology,
-    /// True if the managed threads' own limits decide which PUs are usable; else Consort's do, which
-    /// its command inherits.
+    /// True if the managed threads' own limits decide which CPUs are usable; else Consort's do,
+    /// which its command inherits.
     is_for_others: bool,
-    /// PUs that the managed threads may use; empty if there are none.
+    /// CPUs that the managed threads may use; empty if there are none.
     used: PuSet,
     /// Sharing of caches from a file, which replaces the kernel's.
     sharing: Option<SharingMap>,
-    /// PUs that count as large because the user wants that.
+    /// CPUs that count as large because the user wants that.
     large: Option<PuSet>,
     watch: PuLimitWatch,
-    /// Time of the next reading of the limits on usable PUs.
+    /// Time of the next reading of the limits on usable CPUs.
     next_watch: Instant,
 }
 
@@ -51,7 +51,7 @@ impl LiveTopology {
         &self.root
     }
 
-    /// Every online PU: threads that are sampled may come to run on any.
+    /// Every online CPU: threads that are sampled may come to run on any.
     pub(super) fn online_pus(&self) -> &PuSet {
         self.machine.pus()
     }
@@ -69,11 +69,10 @@ impl LiveTopology {
         due
     }
 
-    /// Looks for changes; `used` are the PUs that the managed threads may use. Returns notices for
+    /// Looks for changes; `used` are the CPUs that the managed threads may use. Returns notices for
     /// the user.
     pub(super) fn follow_changes(&mut self, used: PuSet) -> Vec<String> {
-        // Discovery reads many files, so it runs only if one of the few watched ones has
-        // changed.
+        // Discovery reads many files, so it runs only if one of the few watched ones has changed.
         let is_changed = self.watch.poll().is_some();
         if !is_changed && (!self.is_for_others || used == self.used) {
             return Vec::new();
@@ -108,7 +107,7 @@ impl LiveTopology {
             None => usable,
             Some(large) => match usable.with_large_cores(&large.intersection(usable.pus())) {
                 Ok(topology) => topology,
-                // For example, all PUs that are left count as large.
+                // For example, all CPUs that are left count as large.
                 Err(error) => {
                     lost = Some(format!("core types are no longer emulated: {error}"));
                     usable

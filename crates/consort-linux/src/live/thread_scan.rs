@@ -14,7 +14,7 @@ const LEAST_PAUSE: Duration = Duration::from_secs(1);
 /// Ratio of that time under [`WatchRate::Light`] to the usual one.
 const LIGHT_PAUSES: u32 = 5;
 /// Ratio of the time between scans to the time that one takes, so that crowds of processes cost no
-/// more than a tenth of a percent of one PU.
+/// more than a tenth of a percent of one CPU.
 const PAUSE_PER_SCAN: u32 = 1000;
 /// The same if scans alone find new threads.
 const PAUSE_PER_ONLY_SCAN: u32 = 20;
@@ -100,7 +100,7 @@ impl ThreadScan {
 
     /// Sets the time of the next scan, after what the one that was `begun` has found was taken in.
     /// Scans come at every quantum in which some thread of the host has begun where there are no
-    /// records, unless that would take more than a twentieth of a PU, and now and then where there
+    /// records, unless that would take more than a twentieth of a CPU, and now and then where there
     /// are.
     pub(super) fn schedule_next_scan(&mut self, begun: Instant, has_records: bool) {
         let took = begun.elapsed();

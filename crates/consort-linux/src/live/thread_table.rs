@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// millisecond.
 const AT_A_TIME: usize = 32;
 
-/// Time between two such readings: together they take a quarter of a thousandth of a PU.
+/// Time between two such readings: together they take a quarter of a thousandth of a CPU.
 const RECHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// A thread id before that of every thread.
@@ -28,7 +28,7 @@ const BEFORE_ALL: ThreadId = ThreadId {
 #[derive(Clone, Debug)]
 pub(super) struct ThreadEntry {
     name: Arc<str>,
-    /// PUs that the thread may run on without Consort.
+    /// CPUs that the thread may run on without Consort.
     original: Arc<PuSet>,
     managed: bool,
     /// True if the thread is left alone only because of its affinity, so that it may be paused.
@@ -42,7 +42,7 @@ pub(super) struct ThreadEntry {
 }
 
 impl ThreadEntry {
-    /// An observation of the thread; on no PU once it has exited.
+    /// An observation of the thread; on no CPU once it has exited.
     pub(super) fn to_observation(
         &self,
         id: ThreadId,
@@ -134,7 +134,7 @@ impl ThreadTable {
         self.get(id).is_some_and(|thread| thread.managed)
     }
 
-    /// PUs that some managed thread may run on without Consort.
+    /// CPUs that some managed thread may run on without Consort.
     pub(super) fn usable_pus(&self) -> PuSet {
         let mut usable = PuSet::new();
         for thread in self.threads.values().filter(|thread| thread.managed) {
@@ -186,7 +186,7 @@ impl ThreadTable {
         std::mem::take(&mut self.exited)
     }
 
-    /// Sets the PUs that a thread may run on without Consort.
+    /// Sets the CPUs that a thread may run on without Consort.
     pub(super) fn set_original(&mut self, id: ThreadId, pus: PuSet) {
         let thread = self.threads.get_mut(&id);
         if let Some(thread) = thread.filter(|thread| *thread.original != pus) {

@@ -1,9 +1,9 @@
-//! Urgency of Consort's own thread, which must be on time although threads fill every PU.
+//! Urgency of Consort's own thread, which must be on time although threads fill every CPU.
 //!
-//! A fair scheduler lets a thread that wakes up wait for its share: with 16 busy threads on 2 PUs, turns
-//! came after 60 ms instead of 4 ms, with 1,000 threads after 6 s instead of 0.5 s (Linux 6.18). And
-//! between the two writes of a nudge no other thread should run, because it could see the narrow mask.
-//! So Consort's own thread takes the first of these that it is allowed to take:
+//! A fair scheduler lets a thread that wakes up wait for its share: with 16 busy threads on 2 CPUs,
+//! turns came after 60 ms instead of 4 ms, with 1,000 threads after 6 s instead of 0.5 s (Linux
+//! 6.18). And between the two writes of a nudge no other thread should run, because it could see
+//! the narrow mask. So Consort's own thread takes the first of these that it is allowed to take:
 //!
 //! | urgency | allowed for |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! | a short slice, 0.3 ms: it preempts those with longer ones, and has no greater share (`sched_attr::sched_runtime` of fair threads, since Linux 6.12) | everybody |
 //!
 //! The time for which real-time priority can keep others waiting is bounded by the pace, as turns
-//! take at most a fifth of one PU, and by the kernel, which keeps a twentieth of each second for
+//! take at most a fifth of one CPU, and by the kernel, which keeps a twentieth of each second for
 //! others. If that is switched off (`kernel.sched_rt_runtime_us` is -1) real-time priority is
 //! not taken. It is given up before waiting for others: for the command's end, and for restoration.
 //!
@@ -27,8 +27,8 @@ use std::path::Path;
 const RESET_ON_FORK: u64 = 1;
 /// The lowest priority: any other real-time thread goes first.
 const PRIORITY: u32 = 1;
-/// A slice shorter than the kernel's usual one on any host (0.7 ms on one PU, more on others), ns. In
-/// the shortest one that the kernel gives, 0.1 ms, a nudge may not fit.
+/// A slice shorter than the kernel's usual one on any host (0.7 ms on one CPU, more on others), ns.
+/// In the shortest one that the kernel gives, 0.1 ms, a nudge may not fit.
 const SLICE_NS: u64 = 300_000;
 
 /// The urgency of the calling thread, from when it is taken until it is given up or dropped.
@@ -41,7 +41,7 @@ impl Urgency {
     /// Takes as much as the caller may.
     pub(super) fn raise() -> Self {
         let before = attributes().ok();
-        // Without the kernel's bound, a bug in Consort could hold a PU for ever.
+        // Without the kernel's bound, a bug in Consort could hold a CPU for ever.
         let bounded = is_bounded(Path::new("/"));
         let ways = attribute_choices().into_iter().skip(usize::from(!bounded));
         let taken = ways.into_iter().find(|way| set(way).is_ok());

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
 use thiserror::Error;
 
-/// The thread or PU that an event is counted on.
+/// The thread or CPU that an event is counted on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PerfTarget {
     /// One thread wherever it runs.
@@ -15,17 +15,17 @@ pub enum PerfTarget {
         /// Kernel thread id; 0 is the caller.
         tid: u32,
     },
-    /// One thread while it runs on one PU. With `inherit`, an event that has a
+    /// One thread while it runs on one CPU. With `inherit`, an event that has a
     /// ring buffer must be of this kind (`perf_event_open(2)`, "inherit").
     ThreadOnPu {
         /// Kernel thread id; 0 is the caller.
         tid: u32,
-        /// The PU's number.
+        /// The CPU's number.
         pu: u32,
     },
-    /// Everything that runs on one PU; for root, CAP_PERFMON and `perf_event_paranoid` 0 or less.
+    /// Everything that runs on one CPU; for root, CAP_PERFMON and `perf_event_paranoid` 0 or less.
     Pu {
-        /// The PU's number.
+        /// The CPU's number.
         pu: u32,
     },
 }
@@ -134,7 +134,7 @@ pub(crate) enum FollowMode {
     Offspring,
     /// The thread and all that it will ever start, from its next `exec` on.
     OffspringFromExec,
-    /// Whatever runs on the PU, from the moment on that the event is enabled.
+    /// Whatever runs on the CPU, from the moment on that the event is enabled.
     Everyone,
 }
 

@@ -10,7 +10,7 @@ use thiserror::Error;
 /// Bytes of a record's header: type (4), flags (2), size (2).
 pub const HEADER_BYTES: usize = 8;
 
-/// The thread that ran when a record was written, with PU and time; the `sample_id` trailer.
+/// The thread that ran when a record was written, with CPU and time; the `sample_id` trailer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Process id of the running thread.
@@ -19,7 +19,7 @@ pub struct Stamp {
     pub tid: u32,
     /// `CLOCK_MONOTONIC`, ns.
     pub time_ns: u64,
-    /// The PU's number.
+    /// The CPU's number.
     pub pu: u32,
 }
 
@@ -76,7 +76,7 @@ pub enum PerfRecord {
         arch: Option<Arch>,
         /// The general registers of 64-bit code on x86.
         registers: Option<Box<RegisterValues>>,
-        /// The thread, its PU and the time.
+        /// The thread, its CPU and the time.
         stamp: Stamp,
     },
     /// A thread or process was started.

@@ -80,8 +80,7 @@ impl ProcessHandle {
     /// Sends the process a signal; returns false if it has ended.
     ///
     /// # Errors
-    /// When the kernel does not permit the signal, or answers anything but success and
-    /// `ESRCH`.
+    /// When the kernel does not permit the signal, or answers anything but success and `ESRCH`.
     pub(crate) fn send(&self, signal: Signal) -> Result<bool, Errno> {
         let Some(wanted) = rustix::process::Signal::from_named_raw(signal as i32) else {
             return Err(Errno::EINVAL);

@@ -14,7 +14,7 @@ const MOST_FIELDS: usize = 50;
 /// State of a thread, from the state letter of `proc_pid_stat(5)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RunState {
-    /// Running, or waiting for a PU.
+    /// Running, or waiting for a CPU.
     Runnable,
     /// Asleep until something happens.
     Sleeping,
@@ -62,10 +62,9 @@ pub struct Stat {
     pub waited_ticks: u64,
     /// Start, clock ticks since boot.
     pub start_ticks: u64,
-    /// Address of the bottom of the stack: another one after each exec, 0 when
-    /// it may not be read.
+    /// Address of the bottom of the stack: another one after each exec, 0 when it may not be read.
     pub start_stack: u64,
-    /// The PU that it runs on or ran on last.
+    /// The CPU that it runs on or ran on last.
     pub last_pu: PuId,
     /// Scheduling policy (`SCHED_*`).
     pub policy: u32,

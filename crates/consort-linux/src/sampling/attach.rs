@@ -16,12 +16,12 @@ use nix::unistd::Pid;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Most PUs on which events are inherited: with so many, each thread start takes 0.3 ms more.
+/// Most CPUs on which events are inherited: with so many, each thread start takes 0.3 ms more.
 const MAX_INHERITED_PUS: usize = 256;
 
 impl Sampler {
     /// Samples the child `pid`, which must not have called `exec` yet, and all
-    /// that it will start, on the PUs that it may run on.
+    /// that it will start, on the CPUs that it may run on.
     ///
     /// # Errors
     /// When `pus` is empty, or perf refuses an event; the error says what to raise.
@@ -35,7 +35,7 @@ impl Sampler {
         let from_exec = FollowMode::OffspringFromExec;
         match &mut sampler.feeds {
             RingFeeds::Host(host) => {
-                // Events on PUs open whether or not the process is there.
+                // Events on CPUs open whether or not the process is there.
                 if let Err(Errno::ESRCH) = kill(Pid::from_raw(pid as i32), None) {
                     let error = PerfError::Gone;
                     return Err(SamplerError::Perf { tid: pid, error });
@@ -57,7 +57,7 @@ impl Sampler {
     }
 
     /// Samples a process that runs already, with all its threads and all that they will start. With
-    /// more threads times PUs than the descriptor budget allows, each thread gets one event, and
+    /// more threads times CPUs than the descriptor budget allows, each thread gets one event, and
     /// new ones come in by [`Sampler::follow_threads`].
     ///
     /// # Errors
@@ -192,7 +192,7 @@ impl Sampler {
             .for_each(|feed| feed.remove_tree(pid));
     }
 
-    /// Opens the thread's events on every PU, each into that PU's ring.
+    /// Opens the thread's events on every CPU, each into that CPU's ring.
     fn inherit(&mut self, tid: u32, pus: &PuSet, follow: FollowMode) -> Result<(), SamplerError> {
         let bytes = self.config.ring_bytes_per_pu(pus.len());
         let (rate_hz, tree) = (self.config.rate_hz, self.tree);

@@ -114,7 +114,7 @@ impl EventDuty {
 }
 
 // If there are more samples than the budget allows, some are left out. The samples to leave out are drawn by a hash of the sample's number, not by counting to k: of
-// two threads that take turns on a PU, counting could leave out all samples of one.
+// two threads that take turns on a CPU, counting could leave out all samples of one.
 
 /// A draw of the samples that are looked at.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,10 @@
 //! Measurement of the CPU time that one sample takes on this host, and of what events cost when threads
 //! are switched and cloned.
 //!
-//! A sample is a timer interrupt. On bare metal that is a microsecond or two; in
-//! a virtual machine setting the timer and taking the interrupt leave the guest
-//! (18 microseconds on a 2-PU virtual machine, by `examples/sampling_cost.rs`).
-//! So the rate that keeps within a share of the CPU time differs by ten between
-//! hosts, and is measured rather than assumed.
+//! A sample is a timer interrupt. On bare metal that is a microsecond or two; in a virtual machine
+//! setting the timer and taking the interrupt leave the guest (18 microseconds on a 2-CPU virtual
+//! machine, by `examples/sampling_cost.rs`). So the rate that keeps within a share of the CPU time
+//! differs by ten between hosts, and is measured rather than assumed.
 
 use super::budget::Thinning;
 use super::config::SamplerConfig;
@@ -37,12 +36,13 @@ const TRIALS: usize = 4;
 /// CPU time of a slice, about.
 const SLICE: Duration = Duration::from_micros(400);
 /// Steps of a probe, which shows the number of steps that fill a slice: a build without
-/// optimisation takes ten times as long for a step as one with, and an emulated PU a hundred times.
+/// optimisation takes ten times as long for a step as one with, and an emulated CPU a hundred
+/// times.
 const PROBE_STEPS: u64 = 5_000;
 /// Most work of a slice, in probes.
 const MAX_PROBES: u128 = 400;
 const RING_BYTES: usize = 16 << 10;
-/// Most PUs on which the cost of clones is measured; it grows with their number.
+/// Most CPUs on which the cost of clones is measured; it grows with their number.
 const MOST_CLONED: usize = 8;
 
 /// CPU time that one sample takes from the thread it hits, ns; measured on the
@@ -77,7 +77,7 @@ pub(crate) fn sampling_switch_ns(rate_hz: u64) -> Result<u64, PerfError> {
     switch_cost_ns(|| RingFeed::open(own, FollowMode::Thread, rate_hz, RING_BYTES, 0))
 }
 
-/// CPU time that inherited events on these PUs add to the start and end of a thread, ns.
+/// CPU time that inherited events on these CPUs add to the start and end of a thread, ns.
 ///
 /// # Errors
 /// When this host does not let the caller sample itself.
@@ -173,7 +173,7 @@ fn nanos_per(time: Duration, count: u32) -> u64 {
     u64::try_from((time / count).as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// CPU time of two threads on one PU that wake each other in turn.
+/// CPU time of two threads on one CPU that wake each other in turn.
 fn exchange<E>(open: Option<&(impl Fn() -> Result<E, PerfError> + Sync)>) -> Duration {
     let Ok((one, other)) = UnixStream::pair() else {
         return Duration::MAX;

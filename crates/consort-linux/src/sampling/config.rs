@@ -20,7 +20,7 @@ pub struct SamplerConfig {
     /// Most samples per second that are looked at, over all threads; beyond that a random part is
     /// left out before it costs anything.
     pub max_samples_per_s: u64,
-    /// Size of all rings together, bytes; each PU's is at least one page.
+    /// Size of all rings together, bytes; each CPU's is at least one page.
     pub ring_bytes: usize,
     /// Most descriptors that the sampler may keep open.
     pub fd_budget: usize,
@@ -33,8 +33,8 @@ pub struct SamplerConfig {
 /// The threads that the events of a sampler record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SamplingScope {
-    /// All that runs on each PU, and records of strangers are dropped, where the kernel allows that;
-    /// else as [`SamplingScope::Own`].
+    /// All that runs on each CPU, and records of strangers are dropped, where the kernel allows
+    /// that; else as [`SamplingScope::Own`].
     #[default]
     Host,
     /// The sampled threads alone: their events are switched and cloned with them, which makes both
@@ -57,14 +57,15 @@ impl Default for SamplerConfig {
     }
 }
 
-/// Largest ring of one PU, bytes: of the unprivileged allowance, `kernel.perf_event_mlock_kb` (516
-/// per PU), it leaves room for other tools.
+/// Largest ring of one CPU, bytes: of the unprivileged allowance, `kernel.perf_event_mlock_kb` (516
+/// per CPU), it leaves room for other tools.
 const MAX_RING_BYTES: usize = 128 << 10;
-/// Smallest ring of one PU to ask for, bytes: a third of a second of samples of 176 bytes.
+/// Smallest ring of one CPU to ask for, bytes: a third of a second of samples of 176 bytes.
 const MIN_RING_BYTES: usize = 32 << 10;
-/// Largest ring of one PU for all that runs there, bytes.
+/// Largest ring of one CPU for all that runs there, bytes.
 const MAX_HOST_RING_BYTES: usize = 512 << 10;
-/// Most PUs on which a burst is worth its price: every event per PU makes each thread start 1.2 to
+/// Most CPUs on which a burst is worth its price: every event per CPU makes each thread start 1.2
+/// to
 /// 2.6 microseconds dearer (measured, see `Sampler`).
 const MAX_BURST_PUS: usize = 32;
 
@@ -112,21 +113,21 @@ impl SamplerConfig {
         Self { burst_hz, ..self }
     }
 
-    /// Ring size of one PU of `pus`, bytes.
+    /// Ring size of one CPU of `pus`, bytes.
     pub(crate) fn ring_bytes_per_pu(&self, pus: usize) -> usize {
         let share = self.ring_bytes / pus.max(1);
         let power = (share / 2 + 1).next_power_of_two();
         power.clamp(MIN_RING_BYTES, MAX_RING_BYTES)
     }
 
-    /// Ring size of one PU of `pus` for the records of all that runs there, bytes: the programs
+    /// Ring size of one CPU of `pus` for the records of all that runs there, bytes: the programs
     /// that a build starts in 100 ms write some 100 KiB.
     pub(crate) fn host_ring_bytes_per_pu(&self, pus: usize) -> usize {
         let power = (self.ring_bytes / pus.max(1)).next_power_of_two();
         power.clamp(MAX_RING_BYTES, MAX_HOST_RING_BYTES)
     }
 
-    /// Returns true if a start at a higher rate is wanted, and affordable on this number of PUs.
+    /// Returns true if a start at a higher rate is wanted, and affordable on this number of CPUs.
     pub(crate) fn wants_burst(&self, pus: usize) -> bool {
         self.burst_hz > 0 && pus <= MAX_BURST_PUS
     }

@@ -54,7 +54,7 @@ impl RingFeed {
         })
     }
 
-    /// Opens an event that samples everything on a PU once it is enabled.
+    /// Opens an event that samples everything on a CPU once it is enabled.
     pub(super) fn open_on_pu(pu: PuId, rate_hz: u64, ring_bytes: usize) -> Result<Self, PerfError> {
         let target = PerfTarget::Pu { pu: pu.0 };
         Self::open(target, FollowMode::Everyone, rate_hz, ring_bytes, 0)
@@ -130,7 +130,7 @@ impl RingFeed {
         self.is_crowded
     }
 
-    /// Opens a further event of the same PU that writes into this ring, for a tree of processes.
+    /// Opens a further event of the same CPU that writes into this ring, for a tree of processes.
     pub(crate) fn add_event(
         &mut self,
         target: PerfTarget,
@@ -157,7 +157,7 @@ impl RingFeed {
         }
     }
 
-    /// Opens a further sampler of the same PU that writes into this ring until
+    /// Opens a further sampler of the same CPU that writes into this ring until
     /// the descriptor is closed.
     pub(crate) fn open_burst(
         &self,
@@ -254,20 +254,20 @@ impl RecordBatch {
     }
 }
 
-// One event per PU stays on its PU when threads are switched and is not cloned with them, so that
+// One event per CPU stays on its CPU when threads are switched and is not cloned with them, so that
 // it costs programs nothing but the samples. docs/figures.md has what that is.
 // The kernel allows it to root, to CAP_PERFMON, and to all at `perf_event_paranoid` 0 or less.
 //
-// The event of a PU also carries the beginnings, ends, names and executable mappings of all
+// The event of a CPU also carries the beginnings, ends, names and executable mappings of all
 // processes there. Records of strangers are dropped by their process id, before they are parsed.
 
-/// Events that sample everything on some PUs, and the processes whose records are kept.
+/// Events that sample everything on some CPUs, and the processes whose records are kept.
 #[derive(Debug)]
 pub(super) struct HostFeeds {
     feeds: Vec<(PuId, RingFeed)>,
     pub(super) members: SampledProcesses,
     ring_bytes: usize,
-    /// Samples per second of each PU that the events take now.
+    /// Samples per second of each CPU that the events take now.
     rate_hz: u64,
     /// Start of the time with more samples, `CLOCK_MONOTONIC`, ns; 0 until a program has begun.
     burst_began_ns: Option<u64>,
@@ -276,10 +276,10 @@ pub(super) struct HostFeeds {
 }
 
 impl HostFeeds {
-    /// Opens an event on each PU; none of them takes samples before there are members.
+    /// Opens an event on each CPU; none of them takes samples before there are members.
     ///
     /// # Errors
-    /// When perf refuses an event on a PU that is there.
+    /// When perf refuses an event on a CPU that is there.
     pub(super) fn open(pus: &PuSet, config: &SamplerConfig) -> Result<Self, PerfError> {
         let mut host = Self {
             feeds: Vec::new(),
@@ -296,7 +296,7 @@ impl HostFeeds {
         }
     }
 
-    /// Opens events on PUs that have none.
+    /// Opens events on CPUs that have none.
     fn open_on(&mut self, pus: &PuSet) -> Result<(), PerfError> {
         for pu in pus.iter() {
             if self.feeds.iter().any(|(there, _)| *there == pu) {
@@ -317,8 +317,8 @@ impl HostFeeds {
         Ok(())
     }
 
-    /// Follows PUs that come and go. An event does not come back with its PU, so those of PUs that
-    /// are gone are closed.
+    /// Follows CPUs that come and go. An event does not come back with its CPU, so those of CPUs
+    /// that are gone are closed.
     pub(super) fn follow_pus(&mut self, pus: &PuSet) {
         let pus = with_online(pus);
         self.feeds.retain(|(pu, _)| pus.contains(*pu));
@@ -330,12 +330,12 @@ impl HostFeeds {
         self.feeds.iter().map(|(_, feed)| feed)
     }
 
-    /// Samples per second of each PU.
+    /// Samples per second of each CPU.
     pub(super) fn rate_hz(&self) -> u64 {
         self.rate_hz
     }
 
-    /// Takes this number of samples per second of each PU from now on.
+    /// Takes this number of samples per second of each CPU from now on.
     pub(super) fn set_rate(&mut self, rate_hz: u64) {
         if rate_hz != self.rate_hz {
             self.rate_hz = rate_hz.max(1);
@@ -411,7 +411,7 @@ impl HostFeeds {
     }
 }
 
-/// These PUs and all that are online: attached threads may run where Consort may not. A list of a
+/// These CPUs and all that are online: attached threads may run where Consort may not. A list of a
 /// container may name others than the kernel schedules on, so that both count.
 fn with_online(pus: &PuSet) -> PuSet {
     let online = read::pus(Path::new("/sys/devices/system/cpu/online"));

@@ -1,8 +1,9 @@
-//! The processes whose records are looked at, where events record all that runs on a PU.
+//! The processes whose records are looked at, where events record all that runs on a CPU.
 //!
 //! A process that a member starts is a member from its FORK record on. The record is in the ring of
-//! the PU that the parent ran on, and the child's first records may be in another ring, so that the
-//! beginnings and ends in all rings are applied in order of time before anything else is judged.
+//! the CPU that the parent ran on, and the child's first records may be in another ring, so that
+//! the beginnings and ends in all rings are applied in order of time before anything else is
+//! judged.
 //!
 //! A CPU may stop between the moment that a record names and its publication, for 100 ms and more where
 //! a hypervisor takes the CPU away. Records of what the new process has started meanwhile may have

@@ -1,10 +1,9 @@
 //! The sampling tier: profiles of threads from samples of their instruction pointers.
 //!
-//! [`Sampler`] reads perf's rings into a [`RecordBatch`] per round; [`SampleProfiler`]
-//! fetches the code at each sampled address, has it classified (crate
-//! `consort-isa`) and keeps a [`ThreadProfile`] per thread; the same batches
-//! feed [`crate::discovery::ThreadTracker`]. Nothing runs in the background: the
-//! caller polls, or calls [`Sampler::drain`] every 100 ms or so.
+//! [`Sampler`] reads perf's rings into a [`RecordBatch`] per round; [`SampleProfiler`] fetches the
+//! code at each sampled address, has it classified (crate `consort-isa`) and keeps a
+//! [`ThreadProfile`] per thread; the same batches feed [`crate::discovery::ThreadTracker`]. Nothing
+//! runs in the background: the caller polls, or calls [`Sampler::drain`] every 100 ms or so.
 //!
 //! Pitfalls: processes that end before their code was fetched can be decoded from their files only,
 //! so JIT code of such a process stays unknown. Time in the kernel is not sampled; a thread that is

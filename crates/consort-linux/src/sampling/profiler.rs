@@ -247,7 +247,7 @@ const MULTIPLY_CYCLES: f64 = 3.0;
 /// Number of trials; the fastest counts, since disturbances only ever add.
 const TRIALS: usize = 32;
 
-/// The caches of the first PU below `root`, and the speed of this processor, measured once in
+/// The caches of the first CPU below `root`, and the speed of this processor, measured once in
 /// about 0.2 ms.
 pub(super) fn detect_processor(root: &Path) -> SampledProcessor {
     static CYCLES_PER_NS: OnceLock<Option<f64>> = OnceLock::new();

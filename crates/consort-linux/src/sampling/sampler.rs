@@ -1,22 +1,21 @@
 //! The sampler: opens the sampling events of programs, and reads their rings.
 //!
-//! A launched program is followed by one inherited event per PU: the kernel
+//! A launched program is followed by one inherited event per CPU: the kernel
 //! attaches it to every thread and process that the program ever starts, before
 //! they run their first instruction. Inheritance makes each thread start 1.2 to
-//! 2.6 microseconds dearer per event (Linux 6.18 in a virtual machine, 2 PUs,
-//! best of ten runs each with 1 to 1,024 events), which 512 PUs turn into 0.7
-//! ms; beyond 256 PUs each thread gets an event of its own instead, and new
+//! 2.6 microseconds dearer per event (Linux 6.18 in a virtual machine, 2 CPUs,
+//! best of ten runs each with 1 to 1,024 events), which 512 CPUs turn into 0.7
+//! ms; beyond 256 CPUs each thread gets an event of its own instead, and new
 //! threads are sampled from the round on that finds them.
 //!
 //! Each sample costs the sampled thread a timer interrupt (see `calibrate`);
 //! reading and booking it costs the sampler about 1 microsecond.
 //!
-//! The rate of a running thread cannot be changed: `PERF_EVENT_IOC_PERIOD`
-//! reaches the thread that the event was opened on and threads started later,
-//! not threads that have inherited it already, and samples still report the
-//! old period (both seen on Linux 6.18). So there are two sets of events at the
-//! start, the faster one is closed when the start is over, and surplus
-//! samples are left out when the rings are read.
+//! The rate of a running thread cannot be changed: `PERF_EVENT_IOC_PERIOD` reaches the thread that
+//! the event was opened on and threads started later, not threads that have inherited it already,
+//! and samples still report the old period (both seen on Linux 6.18). So there are two sets of
+//! events at the start, the faster one is closed when the start is over, and surplus samples are
+//! left out when the rings are read.
 
 use super::budget::{EventDuty, SamplerAccount, Thinning};
 use super::config::{SamplerConfig, WatchRate};
@@ -57,7 +56,7 @@ pub struct Sampler {
     pub(super) tree: u32,
     /// Roots of all trees that are sampled.
     pub(super) trees: BTreeSet<u32>,
-    /// Times at which events on threads are open; `None` if all that runs on PUs is sampled.
+    /// Times at which events on threads are open; `None` if all that runs on CPUs is sampled.
     pub(super) duty: Option<EventDuty>,
     pub(super) is_open: bool,
 }
@@ -113,7 +112,7 @@ impl Sampler {
         batch
     }
 
-    /// Reads the rings for all that runs on the PUs, and keeps the members' records up to a time.
+    /// Reads the rings for all that runs on the CPUs, and keeps the members' records up to a time.
     fn drain_host(&mut self, until_ns: u64) -> RecordBatch {
         let mut batch = RecordBatch {
             records: std::mem::take(&mut self.spare),
@@ -154,14 +153,14 @@ impl Sampler {
         }
     }
 
-    /// Samples these PUs from now on, where all that runs on PUs is sampled.
+    /// Samples these CPUs from now on, where all that runs on CPUs is sampled.
     pub fn follow_pus(&mut self, pus: &PuSet) {
         if let RingFeeds::Host(host) = &mut self.feeds {
             host.follow_pus(pus);
         }
     }
 
-    /// Returns true if events record all that runs on the PUs, and cost threads nothing when they
+    /// Returns true if events record all that runs on the CPUs, and cost threads nothing when they
     /// are switched.
     pub fn is_host_wide(&self) -> bool {
         matches!(self.feeds, RingFeeds::Host(_))
@@ -230,7 +229,7 @@ impl Sampler {
         left_out.count()
     }
 
-    /// Takes samples at the pace of this rate: at once if all that runs on PUs is sampled, else of
+    /// Takes samples at the pace of this rate: at once if all that runs on CPUs is sampled, else of
     /// programs that join from now on.
     pub fn set_watch(&mut self, watch: WatchRate) {
         if watch == self.full.watch {
@@ -314,7 +313,7 @@ pub enum SamplerError {
         #[source]
         error: PerfError,
     },
-    /// The set of PUs is empty.
+    /// The set of CPUs is empty.
     #[error("no CPU to sample on; name at least one online CPU")]
     NoPus,
     /// The process cannot be listed.
@@ -336,12 +335,12 @@ pub enum SamplerError {
     },
 }
 
-/// Rings by their PUs or by their threads.
+/// Rings by their CPUs or by their threads.
 #[derive(Debug)]
 pub(super) enum RingFeeds {
-    /// One ring per PU; the kernel attaches new threads.
+    /// One ring per CPU; the kernel attaches new threads.
     Inherited(Vec<(PuId, RingFeed)>),
-    /// One ring per PU for all that runs there; only the records of members are kept.
+    /// One ring per CPU for all that runs there; only the records of members are kept.
     Host(HostFeeds),
     /// One ring per thread; [`super::Sampler::follow_threads`] attaches new threads.
     PerThread(BTreeMap<u32, RingFeed>),

@@ -1,10 +1,9 @@
-//! Caches, the PUs that share them, and the last level.
+//! Caches, the CPUs that share them, and the last level.
 //!
-//! Source: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu`, files
-//! below `cpuN/cache/indexM`. The last-level cache of a PU is its highest-level
-//! cache that holds data, from level 2 up; PUs of one machine may differ in the
-//! level (some low-power cores have no level 3). If a PU shows no such
-//! cache, its package stands in.
+//! Source: Linux `Documentation/ABI/testing/sysfs-devices-system-cpu`, files below
+//! `cpuN/cache/indexM`. The last-level cache of a CPU is its highest-level cache that holds data,
+//! from level 2 up; CPUs of one machine may differ in the level (some low-power cores have no level
+//! 3). If a CPU shows no such cache, its package stands in.
 
 use super::DiscoveryNotes;
 use crate::read;
@@ -32,7 +31,7 @@ pub struct DiscoveredCache {
     pub level: u32,
     /// Contents of the cache.
     pub kind: CacheKind,
-    /// The online PUs that share it.
+    /// The online CPUs that share it.
     pub pus: PuSet,
     /// Capacity, bytes; `None` if it is not shown.
     pub size_bytes: Option<u64>,
@@ -44,9 +43,9 @@ impl DiscoveredCache {
     }
 }
 
-/// Every distinct cache of the online PUs, by level, kind and lowest PU.
+/// Every distinct cache of the online CPUs, by level, kind and lowest CPU.
 pub(crate) fn caches(root: &Path, online: &PuSet) -> Vec<DiscoveredCache> {
-    // Each PU lists a shared cache; the set keeps one of the equal entries.
+    // Each CPU lists a shared cache; the set keeps one of the equal entries.
     let mut all = BTreeSet::new();
     for pu in online.iter() {
         let indices = read::numbered_entries(&read::pu_dir(root, pu).join("cache"), "index");
@@ -55,7 +54,7 @@ pub(crate) fn caches(root: &Path, online: &PuSet) -> Vec<DiscoveredCache> {
     all.into_iter().collect()
 }
 
-/// Reads one index directory; a cache whose sharers are not shown is the PU's own.
+/// Reads one index directory; a cache whose sharers are not shown is the CPU's own.
 fn cache(dir: &Path, pu: PuId, online: &PuSet) -> Option<DiscoveredCache> {
     let kind = match read::text(&dir.join("type")).as_deref() {
         Some("Data") => CacheKind::Data,
@@ -72,7 +71,7 @@ fn cache(dir: &Path, pu: PuId, online: &PuSet) -> Option<DiscoveredCache> {
     })
 }
 
-/// Returns true if the PU's first-level caches show their sharers.
+/// Returns true if the CPU's first-level caches show their sharers.
 pub(crate) fn shows_sharers(root: &Path, pu: PuId) -> bool {
     let indices = read::numbered_entries(&read::pu_dir(root, pu).join("cache"), "index");
     let mut first = indices
@@ -98,7 +97,8 @@ pub(crate) fn note_crossings(caches: &[DiscoveredCache], notes: &mut DiscoveryNo
     }
 }
 
-/// Returns the PUs that share each PU's last-level cache; those of its package if no cache is shown.
+/// Returns the CPUs that share each CPU's last-level cache; those of its package if no cache is
+/// shown.
 pub(crate) fn last_level_sharers(
     caches: &[DiscoveredCache],
     packages: &BTreeMap<PuId, u32>,
@@ -129,7 +129,7 @@ pub(crate) fn last_level_sharers(
     sharers
 }
 
-/// The PUs that share each PU's level 2 cache, for the PUs that have one.
+/// The CPUs that share each CPU's level 2 cache, for the CPUs that have one.
 pub(crate) fn level_2_sharers(caches: &[DiscoveredCache]) -> BTreeMap<PuId, PuSet> {
     let level_2 = |c: &&DiscoveredCache| c.level == 2 && c.kind != CacheKind::Instruction;
     let caches = caches.iter().filter(level_2);
@@ -138,7 +138,7 @@ pub(crate) fn level_2_sharers(caches: &[DiscoveredCache]) -> BTreeMap<PuId, PuSe
         .collect()
 }
 
-/// Capacity, bytes, of the last-level cache that all of these PUs share; of the level 2 cache if
+/// Capacity, bytes, of the last-level cache that all of these CPUs share; of the level 2 cache if
 /// `level` is 2. `None` if they share none, or its size is not shown.
 pub(crate) fn shared_size(
     caches: &[DiscoveredCache],

@@ -1,13 +1,13 @@
-//! A topology as a few lines of text, good to read at 2 PUs and at 256.
+//! A topology as a few lines of text, good to read at 2 CPUs and at 256.
 //!
 //! ```text
-//! 2 packages, 2 nodes, 4 LLC domains, 16 cores, 32 PUs
+//! 2 packages, 2 nodes, 4 LLC domains, 16 cores, 32 CPUs
 //! package 0 > node 0
-//!   LLC 0: 4 x core {2 PUs}: 0-3 + 16-19
-//!   LLC 1: 4 x core {2 PUs}: 4-7 + 20-23
+//!   LLC 0: 4 x core {2 CPUs}: 0-3 + 16-19
+//!   LLC 1: 4 x core {2 CPUs}: 4-7 + 20-23
 //! ```
 //!
-//! The coarser kind of group stands outside: nodes hold packages where a hypervisor makes every PU
+//! The coarser kind of group stands outside: nodes hold packages where a hypervisor makes every CPU
 //! a socket. A kind with one member is joined to its parent by `>`, equal cores are one entry, and
 //! so are neighbouring groups of one core each. `0-3 + 16-19` means that 0 and 16 share a core, 1
 //! and 17, and so on; `0-7 (siblings adjacent)` that 0 and 1 do. A group that lies only partly
@@ -18,7 +18,7 @@ use consort_core::topology::{Core, Domain, Topology};
 use consort_core::{PuId, PuSet};
 use std::collections::BTreeMap;
 
-/// Draws packages, nodes, LLC domains, cores and PUs, one line per element of the result.
+/// Draws packages, nodes, LLC domains, cores and CPUs, one line per element of the result.
 pub fn draw(topology: &Topology) -> Vec<String> {
     let counts = [
         count(topology.packages().len(), "package"),
@@ -35,7 +35,7 @@ pub fn draw(topology: &Topology) -> Vec<String> {
         level("node", topology.nodes(), |c| c.node),
         level("LLC", topology.llcs(), |c| c.llc),
     ];
-    // The coarser kind of group stands outside: nodes hold packages if a hypervisor makes every PU
+    // The coarser kind of group stands outside: nodes hold packages if a hypervisor makes every CPU
     // a socket.
     levels.sort_by_key(|level| level.domains.len());
     let drawing = Drawing { topology };
@@ -107,7 +107,7 @@ impl Drawing<'_> {
         &self.topology.cores()[index]
     }
 
-    /// Type of a core and its number of PUs; cores with the same are drawn together.
+    /// Type of a core and its number of CPUs; cores with the same are drawn together.
     fn shape(&self, index: usize) -> (usize, usize) {
         let core = self.core(index);
         (core.core_type, core.pus.len())
@@ -208,7 +208,7 @@ impl Drawing<'_> {
         out.extend(lines);
     }
 
-    /// Describes equal cores, as in `8 x P core {2 PUs}: 0-7 + 8-15`, with `n` as the number.
+    /// Describes equal cores, as in `8 x P core {2 CPUs}: 0-7 + 8-15`, with `n` as the number.
     fn equal_cores(&self, cores: &[usize], n: usize) -> String {
         let members: Vec<&Core> = cores.iter().map(|&c| self.core(c)).collect();
         let (core_type, ways) = self.shape(cores[0]);
@@ -264,7 +264,7 @@ fn label(level: &DomainLevel<'_>, entry: &DrawnGroup) -> String {
     }
 }
 
-/// The PUs of equal cores as text that shows siblings.
+/// The CPUs of equal cores as text that shows siblings.
 pub(super) fn pu_text(cores: &[&Core]) -> String {
     let all: PuSet = cores.iter().flat_map(|c| c.pus.iter().copied()).collect();
     let one_way = cores.iter().all(|c| c.pus.len() == 1);
@@ -278,8 +278,8 @@ pub(super) fn pu_text(cores: &[&Core]) -> String {
     list_by_way(cores).unwrap_or_else(|| list_by_core(cores))
 }
 
-/// A list of each core's first PUs, one of the second, and so on, where positions in the lists show
-/// the cores and the lists are short.
+/// A list of each core's first CPUs, one of the second, and so on, where positions in the lists
+/// show the cores and the lists are short.
 fn list_by_way(cores: &[&Core]) -> Option<String> {
     let ways = cores.first()?.pus.len();
     let way = |w: usize| -> Vec<PuId> { cores.iter().map(|c| c.pus[w]).collect() };
@@ -311,7 +311,7 @@ mod tests {
     use consort_core::topology::{CoreType, PuFacts};
     use proptest::prelude::*;
 
-    /// One PU for each (package, node, core, LLC).
+    /// One CPU for each (package, node, core, LLC).
     fn drawn(places: &[(u32, u32, u32, u32)]) -> Vec<String> {
         draw(&topology(places))
     }

@@ -1,7 +1,7 @@
-//! Package, node, core and cache domains of each PU, as numbers that a topology takes.
+//! Package, node, core and cache domains of each CPU, as numbers that a topology takes.
 //!
-//! Pitfall: call [`PuGroups::repair_cores`] before [`PuGroups::facts`]; a topology refuses cores whose PUs lie
-//! in different places, which some hypervisors show.
+//! Pitfall: call [`PuGroups::repair_cores`] before [`PuGroups::facts`]; a topology refuses cores
+//! whose CPUs lie in different places, which some hypervisors show.
 
 use super::caches::{self, DiscoveredCache};
 use super::pu_topology::partition;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Groups of the online PUs: for each kind of group, the number of every PU's group.
+/// Groups of the online CPUs: for each kind of group, the number of every CPU's group.
 pub(crate) struct PuGroups {
     package: BTreeMap<PuId, u32>,
     node: BTreeMap<PuId, u32>,
@@ -56,7 +56,7 @@ impl PuGroups {
         }
     }
 
-    /// Gives all PUs of a core the place of its first PU; some hypervisors spread siblings over
+    /// Gives all CPUs of a core the place of its first CPU; some hypervisors spread siblings over
     /// packages or nodes.
     pub(crate) fn repair_cores(&mut self, notes: &mut DiscoveryNotes) {
         let cores = self.cores();
@@ -82,7 +82,7 @@ impl PuGroups {
         }
     }
 
-    /// The PUs of each core, in the order of the core numbers.
+    /// The CPUs of each core, in the order of the core numbers.
     pub(crate) fn cores(&self) -> Vec<PuSet> {
         let mut cores: BTreeMap<u32, PuSet> = BTreeMap::new();
         for (&pu, &core) in &self.core {
@@ -91,7 +91,7 @@ impl PuGroups {
         cores.into_values().collect()
     }
 
-    /// The facts of every PU, given the type of each core.
+    /// The facts of every CPU, given the type of each core.
     pub(crate) fn facts(&self, type_of_core: &[usize]) -> Vec<PuFacts> {
         let of = |map: &BTreeMap<PuId, u32>, pu| map.get(&pu).copied().unwrap_or(0);
         let fact = |(&pu, &core): (&PuId, &u32)| PuFacts {
@@ -119,15 +119,15 @@ fn number_groups(
     found.group_of
 }
 
-// POWER9 and POWER10 show the eight PUs of a big core as siblings. Its even and its odd PUs are a
+// POWER9 and POWER10 show the eight CPUs of a big core as siblings. Its even and its odd CPUs are a
 // small core each, with caches of its own. Threads on different small cores compete
-// for nothing, so PUs that share the first level are the core. AMD's modules (family 15h), whose
+// for nothing, so CPUs that share the first level are the core. AMD's modules (family 15h), whose
 // halves share the first level of instructions, stay cores.
 
 /// Splits siblings into groups that share first-level caches, and notes which cores were split.
 ///
-/// Hypervisors often show siblings, and caches of one PU each, so that single PUs are split off on
-/// hardware only, and only if no cache at all is shared.
+/// Hypervisors often show siblings, and caches of one CPU each, so that single CPUs are split off
+/// on hardware only, and only if no cache at all is shared.
 pub(super) fn split(
     siblings: &mut BTreeMap<PuId, PuSet>,
     caches: &[DiscoveredCache],
@@ -167,8 +167,8 @@ pub(super) fn split(
     }
 }
 
-/// The groups of a core's PUs that first-level caches, of data or of instructions, hold together;
-/// the whole core if a PU has no such cache.
+/// The groups of a core's CPUs that first-level caches, of data or of instructions, hold together;
+/// the whole core if a CPU has no such cache.
 fn parts(core: &PuSet, caches: &[DiscoveredCache]) -> Vec<PuSet> {
     let first: Vec<PuSet> = { caches.iter() }
         .filter(|cache| cache.level == 1)
@@ -176,7 +176,7 @@ fn parts(core: &PuSet, caches: &[DiscoveredCache]) -> Vec<PuSet> {
         .filter(|pus| !pus.is_empty())
         .collect();
     let covered = first.iter().fold(PuSet::new(), |all, pus| all.union(pus));
-    // Without caches of all PUs it is not known what the rest share.
+    // Without caches of all CPUs it is not known what the rest share.
     if covered != *core {
         return vec![core.clone()];
     }
@@ -191,12 +191,12 @@ fn parts(core: &PuSet, caches: &[DiscoveredCache]) -> Vec<PuSet> {
     parts
 }
 
-/// One NUMA node; one without PUs has memory only.
+/// One NUMA node; one without CPUs has memory only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NumaNode {
     /// Number that the kernel gives the node.
     pub node: u32,
-    /// Online PUs of the node.
+    /// Online CPUs of the node.
     pub pus: PuSet,
     /// Relative memory latency to each node (10 is local); empty if it is not shown.
     pub distances: BTreeMap<u32, u32>,
@@ -229,7 +229,7 @@ fn distances(file: &Path, nodes: &[u32]) -> BTreeMap<u32, u32> {
     nodes.iter().copied().zip(row).collect()
 }
 
-/// Returns the node of each online PU; 0 if none is shown.
+/// Returns the node of each online CPU; 0 if none is shown.
 pub(crate) fn nodes_by_pu(
     nodes: &[NumaNode],
     online: &PuSet,
@@ -250,7 +250,7 @@ mod tests {
     use super::super::caches::CacheKind;
     use super::*;
 
-    /// The cores that are left of one of PUs 0-7 with these caches, each (level, kind, PUs).
+    /// The cores that are left of one of CPUs 0-7 with these caches, each (level, kind, CPUs).
     fn cores(caches: &[(u32, CacheKind, &str)], is_virtual: bool) -> (Vec<String>, usize) {
         let set = |text: &str| text.parse::<PuSet>().unwrap();
         let caches: Vec<DiscoveredCache> = { caches.iter() }

@@ -1,9 +1,8 @@
 //! Detection of a hypervisor below the kernel, and its name.
 //!
-//! On x86 the `hypervisor` flag of `CPUID` decides; the rest only gives it a
-//! name. Elsewhere a name is the only evidence. Pitfalls: cloud vendors' DMI
-//! strings also appear on their bare-metal machines, so without the flag they
-//! count for nothing on x86; a hypervisor may show any name.
+//! On x86 the `hypervisor` flag of `CPUID` decides; the rest only gives it a name. Elsewhere a name
+//! is the only evidence. Pitfalls: cloud vendors' DMI strings also appear on their bare-metal
+//! machines, so without the flag they count for nothing on x86; a hypervisor may show any name.
 
 use super::identity::{machine_keys, processors};
 use crate::read;

@@ -1,6 +1,6 @@
-//! Microarchitectures of the PUs, by which event files are chosen.
+//! Microarchitectures of the CPUs, by which event files are chosen.
 //!
-//! Usage: [`identities`] groups the online PUs by identity; hybrid Arm chips have
+//! Usage: [`identities`] groups the online CPUs by identity; hybrid Arm chips have
 //! several groups, Intel hybrid chips one (family and model are the same for
 //! all their cores; the core types distinguish them).
 
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
-/// Identity of a PU's microarchitecture, as the processor reports it.
+/// Identity of a CPU's microarchitecture, as the processor reports it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "architecture", rename_all = "lowercase")]
 pub enum CpuIdentity {
@@ -79,10 +79,10 @@ impl fmt::Display for CpuIdentity {
     }
 }
 
-/// PUs of one identity.
+/// CPUs of one identity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdentityGroup {
-    /// The PUs.
+    /// The CPUs.
     pub pus: PuSet,
     /// Their microarchitecture.
     pub identity: CpuIdentity,
@@ -90,7 +90,7 @@ pub struct IdentityGroup {
     pub model_name: Option<String>,
 }
 
-/// The online PUs by identity, in the order of each group's first PU.
+/// The online CPUs by identity, in the order of each group's first CPU.
 pub fn identities(root: &Path, online: &PuSet) -> Vec<IdentityGroup> {
     let text = read::text(&root.join("proc/cpuinfo")).unwrap_or_default();
     let machine = machine_keys(&text);
@@ -110,7 +110,7 @@ pub fn identities(root: &Path, online: &PuSet) -> Vec<IdentityGroup> {
     }
     if !rest.is_empty() {
         // Containers may show their processors with numbers from 0 on: if all are alike, so are
-        // the PUs that are not listed.
+        // the CPUs that are not listed.
         let only = all.pop_first().filter(|_| all.is_empty());
         let key = only.unwrap_or((CpuIdentity::Unknown, None));
         let others = groups.entry(key).or_default();
@@ -171,21 +171,21 @@ fn number(text: &str) -> Option<u32> {
 /// Keys and values of one record.
 pub(crate) type CpuinfoKeys = BTreeMap<String, String>;
 
-/// One PU's record.
+/// One CPU's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Processor {
-    /// The PU.
+    /// The CPU.
     pub(crate) pu: PuId,
     /// Keys and values of the record.
     pub(crate) keys: CpuinfoKeys,
 }
 
-/// The records of all PUs, in file order.
+/// The records of all CPUs, in file order.
 pub(crate) fn processors(text: &str) -> Vec<Processor> {
     blocks(text).filter_map(processor).collect()
 }
 
-/// The keys that belong to no PU, such as `platform` and `machine` on POWER.
+/// The keys that belong to no CPU, such as `platform` and `machine` on POWER.
 pub(crate) fn machine_keys(text: &str) -> CpuinfoKeys {
     blocks(text)
         .filter(|block| processor_number(block).is_none())
@@ -194,7 +194,7 @@ pub(crate) fn machine_keys(text: &str) -> CpuinfoKeys {
         .collect()
 }
 
-/// Value of a key of a PU, else of the machine.
+/// Value of a key of a CPU, else of the machine.
 pub(crate) fn lookup<'a>(
     keys: &'a CpuinfoKeys,
     machine: &'a CpuinfoKeys,

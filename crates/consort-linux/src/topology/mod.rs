@@ -1,13 +1,13 @@
-//! Topology, allowed PUs and identity of the host, from sysfs and procfs.
+//! Topology, allowed CPUs and identity of the host, from sysfs and procfs.
 //!
 //! Usage: [`discover()`] once at the start, [`PuLimitWatch::poll`] once per quantum, and [`discover()`]
 //! again when that reports a change. Every reader takes the root that `/sys` and `/proc` are below:
 //! `/` for the host, another directory in containers and tests.
 //!
 //! Pitfalls: missing files are normal; each assumption in their place is noted in
-//! [`TopologyDiscovery::notes`]. [`TopologyDiscovery::topology`] holds only the PUs that may be used, so a core may
-//! show fewer PUs than it has; [`TopologyDiscovery::machine`] has them all. Hypervisors may show a topology
-//! that is not the hardware's.
+//! [`TopologyDiscovery::notes`]. [`TopologyDiscovery::topology`] holds only the CPUs that may be
+//! used, so a core may show fewer CPUs than it has; [`TopologyDiscovery::machine`] has them all.
+//! Hypervisors may show a topology that is not the hardware's.
 
 mod caches;
 mod core_types;
@@ -40,7 +40,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Collects assumptions; equal ones about several PUs become one line.
+/// Collects assumptions; equal ones about several CPUs become one line.
 #[derive(Debug, Default)]
 pub(crate) struct DiscoveryNotes {
     lines: Vec<String>,
@@ -56,7 +56,7 @@ impl DiscoveryNotes {
         }
     }
 
-    /// Adds a sentence about one PU.
+    /// Adds a sentence about one CPU.
     pub(crate) fn add_about_pu(&mut self, pu: PuId, what: impl Into<String>) {
         self.about_pus.entry(what.into()).or_default().insert(pu);
     }
@@ -70,7 +70,7 @@ impl DiscoveryNotes {
         }
     }
 
-    /// Every sentence: those about the machine, then those about PUs.
+    /// Every sentence: those about the machine, then those about CPUs.
     pub(crate) fn into_lines(self) -> Vec<String> {
         let about = self.about_pus.into_iter();
         let about = about.map(|(what, pus)| format!("CPUs {pus}: {what}"));
@@ -81,29 +81,29 @@ impl DiscoveryNotes {
 /// The description of a machine, as far as it could be found out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TopologyDiscovery {
-    /// Topology of every online PU, allowed or not.
+    /// Topology of every online CPU, allowed or not.
     pub machine: Topology,
-    /// Topology of the PUs that may be used.
+    /// Topology of the CPUs that may be used.
     pub topology: Topology,
-    /// The limits on the PUs that may be used.
+    /// The limits on the CPUs that may be used.
     pub allowed: UsablePus,
-    /// PUs that are plugged in, online or not.
+    /// CPUs that are plugged in, online or not.
     pub present: PuSet,
-    /// Every cache of the online PUs.
+    /// Every cache of the online CPUs.
     pub caches: Vec<DiscoveredCache>,
-    /// NUMA nodes, those without PUs included.
+    /// NUMA nodes, those without CPUs included.
     pub nodes: Vec<NumaNode>,
     /// Sources that distinguish the core types, most trusted first; empty if all cores are alike.
     pub core_type_sources: Vec<CoreTypeSource>,
-    /// Microarchitectures of the online PUs.
+    /// Microarchitectures of the online CPUs.
     pub identities: Vec<IdentityGroup>,
     /// The hypervisor below the kernel; `None` on bare metal.
     pub hypervisor: Option<Hypervisor>,
-    /// True if a hypervisor shows every PU as a core of its own, so that siblings may be hidden.
+    /// True if a hypervisor shows every CPU as a core of its own, so that siblings may be hidden.
     pub hidden_topology: bool,
-    /// Online PUs that the kernel does not balance: isolated at boot or by cpusets.
+    /// Online CPUs that the kernel does not balance: isolated at boot or by cpusets.
     pub isolated: PuSet,
-    /// Online PUs that the kernel interrupts by no tick while one thread runs there.
+    /// Online CPUs that the kernel interrupts by no tick while one thread runs there.
     pub nohz_full: PuSet,
     /// Assumptions that had to be made, and other remarks for people, a sentence each.
     pub notes: Vec<String>,
@@ -112,7 +112,7 @@ pub struct TopologyDiscovery {
 /// Reason for which there is no topology.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DiscoveryError {
-    /// No source lists any PU.
+    /// No source lists any CPU.
     #[error(
         "no online CPU is listed below {root}: sys/devices/system/cpu and proc/cpuinfo are missing or empty; are /sys and /proc mounted there?"
     )]
@@ -128,7 +128,7 @@ pub enum DiscoveryError {
 /// Discovers the machine below `root`, `/` for the host, limited to the process's own affinity.
 ///
 /// # Errors
-/// When nothing below another root than `/` lists a PU. Missing files are no error; see
+/// When nothing below another root than `/` lists a CPU. Missing files are no error; see
 /// [`TopologyDiscovery::notes`].
 pub fn discover(root: &Path) -> Result<TopologyDiscovery, DiscoveryError> {
     discover_with_affinity(root, None)
@@ -146,7 +146,7 @@ pub fn discover_with_affinity(
     let bounds = EnforcedPuLimits::read(root, affinity);
     let online = match pus::detect_online_pus(root, &bounds, &mut notes) {
         Some(online) => online,
-        // Without files that list PUs, programs can be run and watched all the same.
+        // Without files that list CPUs, programs can be run and watched all the same.
         None if root == Path::new("/") => {
             let count = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
             notes.add(
@@ -197,7 +197,7 @@ pub fn discover_with_affinity(
 }
 
 impl TopologyDiscovery {
-    /// Returns the same machine with every online PU usable.
+    /// Returns the same machine with every online CPU usable.
     pub(crate) fn allow_all_pus(mut self) -> Self {
         self.topology = self.machine.clone();
         self.allowed.pus = self.machine.pus().clone();
@@ -225,7 +225,7 @@ fn with_cache_sizes(machine: Topology, caches: &[DiscoveredCache]) -> Topology {
     machine.with_cache_sizes(&llcs, &l2s)
 }
 
-/// The core types and the PUs of each.
+/// The core types and the CPUs of each.
 pub fn core_type_members(topology: &Topology) -> Vec<(&CoreType, PuSet)> {
     let members = |index: usize| {
         let cores = topology.cores().iter().filter(|c| c.core_type == index);

@@ -1,4 +1,4 @@
-//! Places of the PUs: the package of each, and the PUs that share its core.
+//! Places of the CPUs: the package of each, and the CPUs that share its core.
 //!
 //! Source: Linux `Documentation/ABI/stable/sysfs-devices-system-cpu`, files
 //! below `cpuN/topology`. Pitfall: `core_id` is only unique within its die, and
@@ -10,27 +10,27 @@ use consort_core::{PuId, PuSet};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// One PU's `topology` directory.
+/// One CPU's `topology` directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PuTopologyEntry {
     package: Option<u32>,
-    /// PUs of the same package.
+    /// CPUs of the same package.
     package_pus: Option<PuSet>,
     /// Die, cluster and core id, which together with the package identify a core.
     ids: [Option<u32>; 3],
     siblings: Option<PuSet>,
 }
 
-/// Package number and claimed core siblings of every online PU.
+/// Package number and claimed core siblings of every online CPU.
 #[derive(Debug)]
 pub(crate) struct PackagesAndSiblings {
-    /// Package of each PU.
+    /// Package of each CPU.
     pub(crate) packages: BTreeMap<PuId, u32>,
-    /// PUs that each PU names as sharing its core.
+    /// CPUs that each CPU names as sharing its core.
     pub(crate) siblings: BTreeMap<PuId, PuSet>,
 }
 
-/// Reads the `topology` directory of every online PU.
+/// Reads the `topology` directory of every online CPU.
 pub(crate) fn read_packages_and_siblings(
     root: &Path,
     online: &PuSet,
@@ -52,7 +52,7 @@ pub(crate) fn read_packages_and_siblings(
 fn read_pu_entry(root: &Path, pu: PuId) -> PuTopologyEntry {
     let dir = read::pu_dir(root, pu).join("topology");
     let pus = |lists: &[&str], masks: &[&str]| read::pus_in_dir(&dir, lists, masks);
-    // Where a group has no number, the lowest of its PUs is as good a name.
+    // Where a group has no number, the lowest of its CPUs is as good a name.
     let first = |group: &str| {
         let (list, mask) = (format!("{group}_cpus_list"), format!("{group}_cpus"));
         Some(pus(&[&list], &[&mask])?.first()?.0)
@@ -76,8 +76,8 @@ fn read_pu_entry(root: &Path, pu: PuId) -> PuTopologyEntry {
     }
 }
 
-/// The package of each PU. Packages without a number, which some kernels write as -1, are counted
-/// after the others, by the PUs that they name.
+/// The package of each CPU. Packages without a number, which some kernels write as -1, are counted
+/// after the others, by the CPUs that they name.
 fn packages(
     places: &BTreeMap<PuId, PuTopologyEntry>,
     notes: &mut DiscoveryNotes,
@@ -123,15 +123,15 @@ fn siblings(
     members.map(|(&pu, _)| pu).collect()
 }
 
-/// Each PU's group, and the PUs with a claim that does not hold.
+/// Each CPU's group, and the CPUs with a claim that does not hold.
 pub(crate) struct Partition {
-    /// Number of each PU's group, counted from 0 in the order of the groups' lowest PUs.
+    /// Number of each CPU's group, counted from 0 in the order of the groups' lowest CPUs.
     pub(crate) group_of: BTreeMap<PuId, u32>,
-    /// PUs whose claim differs from their group.
+    /// CPUs whose claim differs from their group.
     pub(crate) torn: PuSet,
 }
 
-/// Partitions the PUs that make claims, each with the PUs that it names.
+/// Partitions the CPUs that make claims, each with the CPUs that it names.
 pub(crate) fn partition(claims: &BTreeMap<PuId, PuSet>) -> Partition {
     let online: PuSet = claims.keys().copied().collect();
     let lowest =

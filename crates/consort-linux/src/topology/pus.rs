@@ -1,10 +1,10 @@
-//! The host's PUs: present, online, isolated, and without ticks.
+//! The host's CPUs: present, online, isolated, and without ticks.
 //!
 //! Sources of the last two: Linux `Documentation/admin-guide/kernel-parameters.txt` (`isolcpus`,
 //! `nohz_full`), `cgroup-v2.rst` (partitions) and `cgroup-v1/cpusets.rst` (`sched_load_balance`).
 //!
-//! Pitfall: containers may show an `online` of their own (lxcfs), with as many PUs as the container
-//! may use, counted from 0. Affinity and cpuset, which the kernel enforces, outrank it.
+//! Pitfall: containers may show an `online` of their own (lxcfs), with as many CPUs as the
+//! container may use, counted from 0. Affinity and cpuset, which the kernel enforces, outrank it.
 
 use super::DiscoveryNotes;
 use crate::cgroup::{self, CgroupCpuset, CgroupVersion, CpusetHierarchies, CpusetLocation};
@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 
 const CPU_DIR: &str = "sys/devices/system/cpu";
 
-/// The online PUs as files show them, for cheap re-reading; `None` if no source lists any.
+/// The online CPUs as files show them, for cheap re-reading; `None` if no source lists any.
 pub(crate) fn listed_pus(root: &Path) -> Option<PuSet> {
     read_listed_pus(root, &mut DiscoveryNotes::default())
 }
 
-/// The online PUs as files show them, noting which stand-in was used if `online` is missing.
+/// The online CPUs as files show them, noting which stand-in was used if `online` is missing.
 fn read_listed_pus(root: &Path, notes: &mut DiscoveryNotes) -> Option<PuSet> {
     let cpu_dir = root.join(CPU_DIR);
     if let Some(pus) = read::pus(&cpu_dir.join("online")) {
@@ -34,7 +34,7 @@ fn read_listed_pus(root: &Path, notes: &mut DiscoveryNotes) -> Option<PuSet> {
     Some(pus)
 }
 
-/// The online PUs, as files show them and as the kernel lets this process run.
+/// The online CPUs, as files show them and as the kernel lets this process run.
 pub(crate) fn detect_online_pus(
     root: &Path,
     bounds: &EnforcedPuLimits,
@@ -50,8 +50,8 @@ pub(crate) fn detect_online_pus(
     let Some(enforced) = enforced else {
         return Some(shown);
     };
-    // An affinity may name PUs that are possible and not online, so that each needs a witness: its
-    // own folder, or the cpuset, from which the kernel takes PUs that go offline.
+    // An affinity may name CPUs that are possible and not online, so that each needs a witness: its
+    // own folder, or the cpuset, from which the kernel takes CPUs that go offline.
     let in_cpuset = |pu| bounds.cpuset().is_some_and(|set| set.contains(pu));
     let is_there = |pu: &PuId| is_online(root, *pu).unwrap_or_else(|| in_cpuset(*pu));
     let unseen = enforced.difference(&shown);
@@ -75,14 +75,15 @@ pub(crate) fn detect_online_pus(
     Some(online)
 }
 
-/// The online PUs as [`detect_online_pus`] finds them for this process; empty if no source lists any.
+/// The online CPUs as [`detect_online_pus`] finds them for this process; empty if no source lists
+/// any.
 pub(crate) fn online_pus(root: &Path) -> PuSet {
     let bounds = EnforcedPuLimits::read(root, None);
     detect_online_pus(root, &bounds, &mut DiscoveryNotes::default()).unwrap_or_default()
 }
 
-/// State of a PU by its own folder. The kernel removes the `topology` of a PU that goes offline;
-/// PUs that cannot be switched off have no `online`. `None` if the folder shows neither.
+/// State of a CPU by its own folder. The kernel removes the `topology` of a CPU that goes offline;
+/// CPUs that cannot be switched off have no `online`. `None` if the folder shows neither.
 pub(crate) fn is_online(root: &Path, pu: PuId) -> Option<bool> {
     let dir = read::pu_dir(root, pu);
     match read::value::<u32>(&dir.join("online")) {
@@ -91,7 +92,7 @@ pub(crate) fn is_online(root: &Path, pu: PuId) -> Option<bool> {
     }
 }
 
-/// The PUs that are plugged in, online or not.
+/// The CPUs that are plugged in, online or not.
 pub(crate) fn present_pus(root: &Path, online: &PuSet) -> PuSet {
     let reported = read::pus(&root.join(CPU_DIR).join("present"));
     reported.unwrap_or_default().union(online)
@@ -103,7 +104,7 @@ fn find_stand_in(root: &Path) -> Option<(PuSet, &'static str)> {
         let pus = pus.iter().filter(|pu| is_online(root, *pu) != Some(false));
         Some(pus.collect()).filter(|pus: &PuSet| !pus.is_empty())
     };
-    // `/proc/cpuinfo` lists online PUs only.
+    // `/proc/cpuinfo` lists online CPUs only.
     let cpuinfo = read::text(&root.join("proc/cpuinfo"));
     let listed = cpuinfo.and_then(|text| {
         let processors = super::identity::processors(&text).into_iter();
@@ -132,15 +133,15 @@ fn set(numbers: impl Iterator<Item = u32>) -> Option<PuSet> {
     (!set.is_empty()).then_some(set)
 }
 
-/// Online PUs that the kernel does not balance: a thread there stays on the PU that it is on, even
-/// if another is idle.
+/// Online CPUs that the kernel does not balance: a thread there stays on the CPU that it is on,
+/// even if another is idle.
 pub(crate) fn isolated_pus(root: &Path, online: &PuSet) -> PuSet {
     let by_boot = read::pus(&root.join(CPU_DIR).join("isolated")).unwrap_or_default();
     let by_cpusets = CpusetHierarchies::read(root).unbalanced_pus(online);
     by_boot.intersection(online).union(&by_cpusets)
 }
 
-/// Online PUs that the kernel interrupts by no tick while one thread runs there.
+/// Online CPUs that the kernel interrupts by no tick while one thread runs there.
 pub(crate) fn nohz_full_pus(root: &Path, online: &PuSet) -> PuSet {
     // Without the boot parameter the kernel writes "(null)".
     let pus = read::pus(&root.join(CPU_DIR).join("nohz_full")).unwrap_or_default();
@@ -153,11 +154,11 @@ pub(crate) fn nohz_full_pus(root: &Path, online: &PuSet) -> PuSet {
 /// The limits that a watch compares.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct PuLimits {
-    /// Online PUs; empty while no source lists them.
+    /// Online CPUs; empty while no source lists them.
     pub online: PuSet,
-    /// PUs of the cgroup's cpuset, where there is one.
+    /// CPUs of the cgroup's cpuset, where there is one.
     pub cpuset: Option<PuSet>,
-    /// Content of files that change when the kernel takes PUs into or out of balancing.
+    /// Content of files that change when the kernel takes CPUs into or out of balancing.
     pub balancing: String,
 }
 
@@ -187,7 +188,7 @@ impl PuLimitWatch {
     }
 
     /// Reads again; returns the new limits if they differ from the last. Where nothing can be read,
-    /// as without free descriptors, there is no change: some PU is always online.
+    /// as without free descriptors, there is no change: some CPU is always online.
     pub fn poll(&mut self) -> Option<&PuLimits> {
         let now = self.read();
         if now == self.last || now.online.is_empty() {
@@ -219,14 +220,14 @@ impl PuLimitWatch {
     }
 }
 
-/// The PUs that the process may use, and the limits that they follow from.
+/// The CPUs that the process may use, and the limits that they follow from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsablePus {
-    /// PUs that are online, and allowed by affinity and cpuset.
+    /// CPUs that are online, and allowed by affinity and cpuset.
     pub pus: PuSet,
-    /// PUs that the affinity allows; all online PUs if it cannot be read.
+    /// CPUs that the affinity allows; all online CPUs if it cannot be read.
     pub by_affinity: PuSet,
-    /// PUs that the cgroup's cpuset allows, where there is one.
+    /// CPUs that the cgroup's cpuset allows, where there is one.
     pub by_cpuset: Option<PuSet>,
     /// Version of cgroups that the cpuset belongs to.
     pub cgroup_version: Option<CgroupVersion>,
@@ -255,14 +256,14 @@ impl EnforcedPuLimits {
         }
     }
 
-    /// PUs of the cpuset.
+    /// CPUs of the cpuset.
     pub(crate) fn cpuset(&self) -> Option<&PuSet> {
         self.cpuset.as_ref().map(|cpuset| &cpuset.pus)
     }
 
-    /// PUs within both limits; `None` if there is none. Where they have nothing in common, one was
-    /// read before a change and the other after it: then the affinity counts, which the kernel keeps
-    /// within the cpuset.
+    /// CPUs within both limits; `None` if there is none. Where they have nothing in common, one was
+    /// read before a change and the other after it: then the affinity counts, which the kernel
+    /// keeps within the cpuset.
     pub(crate) fn pus(&self) -> Option<PuSet> {
         match (&self.affinity, self.cpuset()) {
             (Some(affinity), Some(cpuset)) => {
@@ -277,7 +278,7 @@ impl EnforcedPuLimits {
         }
     }
 
-    /// The limits on a machine with these online PUs.
+    /// The limits on a machine with these online CPUs.
     pub(crate) fn into_usable_pus(self, online: &PuSet) -> UsablePus {
         let pus = self.pus().map(|pus| pus.intersection(online));
         UsablePus {
@@ -332,8 +333,8 @@ mod tests {
         assert_eq!(listed_pus(dir.path()).unwrap().to_string(), "0,2");
     }
 
-    /// Online PUs below a root whose `online` shows `shown`, where the kernel allows `affinity`, and
-    /// these PUs have folders with these switches.
+    /// Online CPUs below a root whose `online` shows `shown`, where the kernel allows `affinity`,
+    /// and these CPUs have folders with these switches.
     fn reconciled(
         shown: &str,
         affinity: &str,

@@ -51,7 +51,7 @@ fn ends(kind: PauseKind) -> Result<(), Failed> {
     }
     let dir = tempfile::tempdir()?;
     let [input, packed, journals] = ["in", "packed", "j"].map(|name| dir.path().join(name));
-    // Long enough for many turns, also where other tests have the PUs meanwhile.
+    // Long enough for many turns, also where other tests have the CPUs meanwhile.
     let content = content().repeat(8);
     std::fs::write(&input, &content)?;
     let words = ["xz", "-c", "-2", "-T2", "--block-size=65536"].map(OsStr::new);

@@ -35,7 +35,7 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// The PU that a thread is on: the 39th field of its `stat`.
+/// The CPU that a thread is on: the 39th field of its `stat`.
 fn pu_of(thread: ThreadId) -> u32 {
     let path = format!("/proc/{}/task/{}/stat", thread.pid, thread.tid);
     let stat = std::fs::read_to_string(path).unwrap();
@@ -122,7 +122,7 @@ fn changed() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Consort has nudged threads of the tree to the very PU that a thread chooses later.
+/// Consort has nudged threads of the tree to the very CPU that a thread chooses later.
 fn own_choice() -> Result<(), Failed> {
     if !has_two_pus() {
         return Ok(());
@@ -204,7 +204,7 @@ fn kill_after_write(dir: &std::path::Path, program: u32, nth: u32) -> Option<boo
                     libc::PTRACE_SYSCALL_INFO_ENTRY => {
                         // SAFETY: the kernel fills this part at the entry of a call.
                         let entry = unsafe { info.u.entry };
-                        // It also goes to the PU of the thread, by its own mask.
+                        // It also goes to the CPU of the thread, by its own mask.
                         is_write = entry.nr == libc::SYS_sched_setaffinity as u64
                             && entry.args[0] != u64::from(owner.pid());
                     }

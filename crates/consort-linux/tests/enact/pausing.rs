@@ -135,7 +135,7 @@ fn counted(dir: &Path) -> Vec<Vec<u8>> {
     files.map(Result::unwrap).collect()
 }
 
-/// Pauses a program until it stands still: on a crowded host its threads may have to wait for a PU
+/// Pauses a program until it stands still: on a crowded host its threads may have to wait for a CPU
 /// longer than a pause waits for them.
 fn pause_for_certain(bench: &mut Bench) -> Result<(), Failed> {
     let first = bench.pause()?;

@@ -173,13 +173,13 @@ pub fn all_pus() -> PuSet {
     own_pus()
 }
 
-/// Two PUs to move between; the same one twice where there is only one.
+/// Two CPUs to move between; the same one twice where there is only one.
 pub fn first_two() -> [u32; 2] {
     let pus: Vec<u32> = own_pus().iter().map(|pu| pu.0).collect();
     [pus[0], *pus.get(1).unwrap_or(&pus[0])]
 }
 
-/// Returns true if there are two PUs; reports a skip if not.
+/// Returns true if there are two CPUs; reports a skip if not.
 pub fn has_two_pus() -> bool {
     let two = own_pus().len() > 1;
     if !two {

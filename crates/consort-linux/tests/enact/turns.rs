@@ -75,7 +75,7 @@ fn nudged() -> Result<(), Failed> {
     }
     let own = reads().zip(reads()).map(|(a, b)| b.abs_diff(a));
     let own = own.unwrap_or_default();
-    // To find its PU, on that PU, and after, as a process may become another program at any time.
+    // To find its CPU, on that CPU, and after, as a process may become another program at any time.
     // On a busy host the second of these may have to be repeated.
     let held = of_nudges(1)? - own;
     let looked_up = of_nudges(0)? - own;

@@ -15,7 +15,7 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Machine {
-    /// PUs that are online; all that the cores describe where not given.
+    /// CPUs that are online; all that the cores describe where not given.
     pub online: Option<PuSet>,
     /// Groups of equal cores.
     pub cores: Vec<CoreGroup>,
@@ -27,7 +27,7 @@ pub struct Machine {
     pub cpuinfo: String,
     /// Lines of `/proc/cpuinfo` at its end.
     pub cpuinfo_end: String,
-    /// Files and directories to leave out; `cpu*` stands for every PU's.
+    /// Files and directories to leave out; `cpu*` stands for every CPU's.
     pub missing: Vec<String>,
     /// Further files and their contents.
     pub files: BTreeMap<String, String>,
@@ -39,11 +39,12 @@ pub struct Machine {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CoreGroup {
-    /// Their PUs.
+    /// Their CPUs.
     pub pus: PuSet,
-    /// PUs per core; 1 where not given.
+    /// CPUs per core; 1 where not given.
     pub ways: Option<usize>,
-    /// True if a core's PUs have neighbouring numbers; else the first PUs of all cores come first.
+    /// True if a core's CPUs have neighbouring numbers; else the first CPUs of all cores come
+    /// first.
     pub adjacent: bool,
     pub package: i64,
     pub die: Option<u32>,
@@ -102,9 +103,9 @@ pub struct Expect {
     pub llcs: usize,
     pub cores: usize,
     pub smt: usize,
-    /// The PUs that may be used.
+    /// The CPUs that may be used.
     pub pus: PuSet,
-    /// Name and PUs of each core type, strongest first.
+    /// Name and CPUs of each core type, strongest first.
     pub types: Vec<String>,
     /// Sources that told the types apart.
     pub sources: Vec<String>,
@@ -141,7 +142,7 @@ pub fn all() -> Vec<(String, Machine)> {
 }
 
 impl CoreGroup {
-    /// The PUs of each core.
+    /// The CPUs of each core.
     pub fn members(&self) -> Vec<PuSet> {
         let pus: Vec<PuId> = self.pus.iter().collect();
         let ways = self.ways.unwrap_or(1);
@@ -160,13 +161,13 @@ impl CoreGroup {
 }
 
 impl Machine {
-    /// Every PU that is plugged in.
+    /// Every CPU that is plugged in.
     pub fn present(&self) -> PuSet {
         let groups = self.cores.iter();
         groups.fold(PuSet::new(), |all, group| all.union(&group.pus))
     }
 
-    /// The PUs that are online.
+    /// The CPUs that are online.
     pub fn online(&self) -> PuSet {
         self.online.clone().unwrap_or_else(|| self.present())
     }

@@ -102,7 +102,7 @@ fn speed_files(group: &CoreGroup, core: usize, dir: &str, root: &Path) {
     }
 }
 
-/// The caches of one PU, those of its group first.
+/// The caches of one CPU, those of its group first.
 fn indices<'a>(
     machine: &'a Machine,
     group: &'a CoreGroup,

@@ -201,7 +201,7 @@ pub(crate) fn one_pu() -> PuSet {
     set
 }
 
-/// Lets a child run on these PUs only.
+/// Lets a child run on these CPUs only.
 pub(crate) fn pin(child: &Held, pus: &PuSet) {
     let mut mask = CpuSet::new();
     for pu in pus.iter() {

@@ -118,7 +118,7 @@ fn threads_that_come_later_are_followed_without_inheritance() {
         burst_hz: 0,
         ..SamplerConfig::default()
     };
-    // More PUs than descriptors: the launched program's threads come one by one.
+    // More CPUs than descriptors: the launched program's threads come one by one.
     let many = "0-63".parse().unwrap();
     let mut child = Held::new(&sampled(), &["both", "1500"]);
     let sampler = Sampler::attach_launch(child.pid(), &many, config).unwrap();

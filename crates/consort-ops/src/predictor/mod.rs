@@ -2,7 +2,7 @@
 //!
 //! One model serves the profiler, which counts a program's mispredictions, and the engine that
 //! executes branches. Tables learn the outcome at fetch, as if every history were repaired at once
-//! after a misprediction; they belong to a core or a PU, histories and return stacks to a thread.
+//! after a misprediction; they belong to a core or a CPU, histories and return stacks to a thread.
 
 mod bank;
 mod direction;

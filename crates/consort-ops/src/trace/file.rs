@@ -197,8 +197,7 @@ pub struct TraceSampling {
     pub every: u64,
     /// Length of a window.
     pub window: u64,
-    /// Instructions before each window that warm caches and predictors and count for nothing
-    /// else.
+    /// Instructions before each window that warm caches and predictors and count for nothing else.
     pub warm: u64,
 }
 

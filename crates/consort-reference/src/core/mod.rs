@@ -75,7 +75,7 @@ pub(crate) struct ReferenceCore<'a> {
 }
 
 impl<'a> ReferenceCore<'a> {
-    /// A core whose PUs run these threads, by their indices among all.
+    /// A core whose CPUs run these threads, by their indices among all.
     pub(crate) fn new(
         spec: &CoreSpec,
         line_bytes: u32,

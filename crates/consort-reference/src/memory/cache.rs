@@ -136,7 +136,7 @@ impl SetAssociativeCache {
     }
 }
 
-/// The data TLB of a core or of a PU.
+/// The data TLB of a core or of a CPU.
 #[derive(Debug)]
 pub(crate) struct Tlb {
     first: Option<SetAssociativeCache>,

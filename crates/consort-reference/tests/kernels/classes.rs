@@ -53,7 +53,7 @@ fn zen_takes_documented_cycles() {
 fn cortex_a76_takes_documented_cycles() {
     let chained = |kind| {
         let mut spec = presets::find("rk3588").expect("it is a preset");
-        // PU 0 is of the first core type in the layout.
+        // CPU 0 is of the first core type in the layout.
         spec.core_types
             .insert("a55".to_owned(), spec.core_types["a76"].clone());
         1.0 / alone(&spec, &ops::chain(kind)).ipc()

@@ -28,13 +28,13 @@ pub fn buffers(core: &mut CoreSpec) -> &mut BuffersSpec {
     core.buffers.get_or_insert_default()
 }
 
-/// Runs programs on PUs 0, 1, 2, ... in address spaces of their own.
+/// Runs programs on CPUs 0, 1, 2, ... in address spaces of their own.
 pub fn run(spec: &MachineSpec, programs: &[&dyn OpSource], length: RunLength) -> ReferenceOutcome {
     let pus: Vec<u32> = (0..programs.len() as u32).collect();
     run_on(spec, &pus, programs, length)
 }
 
-/// Runs programs on these PUs.
+/// Runs programs on these CPUs.
 pub fn run_on(
     spec: &MachineSpec,
     pus: &[u32],

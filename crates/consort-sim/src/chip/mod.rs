@@ -1,4 +1,4 @@
-//! A machine description laid out: every PU with what it shares, by index.
+//! A machine description laid out: every CPU with what it shares, by index.
 
 use crate::contention::core_model::CoreModel;
 use crate::machine::{CoreSpec, L2Group, MachineSpec, Quantity};
@@ -15,7 +15,7 @@ pub(crate) const KIB: f64 = 1024.0;
 /// Capacity where all cores are alike, as in Linux' `cpu_capacity`.
 const ALIKE: u32 = 1024;
 
-/// A machine ready to be simulated: PU `core·ways + way` is way `way` of core `core`.
+/// A machine ready to be simulated: CPU `core·ways + way` is way `way` of core `core`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chip {
     spec: MachineSpec,
@@ -29,7 +29,7 @@ pub struct Chip {
     llc_kib: Vec<f64>,
 }
 
-/// Place of a PU: indices that count over the whole machine.
+/// Place of a CPU: indices that count over the whole machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PuPlace {
     /// Core.
@@ -62,10 +62,10 @@ pub struct Domains {
 }
 
 impl Chip {
-    /// Lays a machine out with at most `smt` PUs per core.
+    /// Lays a machine out with at most `smt` CPUs per core.
     ///
     /// # Errors
-    /// A layout without PUs.
+    /// A layout without CPUs.
     pub fn new(spec: &MachineSpec, smt: Option<u32>) -> Result<Self, TopologyError> {
         Self::with_cores(spec, smt, &|_| true)
     }
@@ -75,7 +75,7 @@ impl Chip {
     /// as when the operating system keeps threads off cores.
     ///
     /// # Errors
-    /// A layout without PUs.
+    /// A layout without CPUs.
     pub fn with_cores(
         spec: &MachineSpec,
         smt: Option<u32>,
@@ -146,7 +146,7 @@ impl Chip {
         &self.topology
     }
 
-    /// Every PU's place; the index is the PU's number.
+    /// Every CPU's place; the index is the CPU's number.
     pub fn places(&self) -> &[PuPlace] {
         &self.pus
     }

@@ -66,11 +66,11 @@ pub(crate) struct Divider {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PortSet {
     works: u16,
-    /// Ports that every PU has of its own.
+    /// Ports that every CPU has of its own.
     per_pu: f64,
     /// Ports that belong to one half of the core or the other.
     per_half: f64,
-    /// Ports that all PUs share.
+    /// Ports that all CPUs share.
     per_core: f64,
 }
 

@@ -1,13 +1,11 @@
 //! Division of a core under SMT: dispatch slots, the turns of fetch before and the ports behind
 //! them.
 //!
-//! Each thread is either active (it could dispatch) or stalled. Over every set
-//! of simultaneously active threads these resources are divided
-//! max-min fairly by progressive filling: all rates rise together until a
-//! thread has what it could use alone, or a resource that it uses is
-//! exhausted. A thread's rate while active is the mean over the sets, weighted
-//! by how likely the others are active: a thread competes only with the share
-//! of time in which the others can dispatch.
+//! Each thread is either active (it could dispatch) or stalled. Over every set of simultaneously
+//! active threads these resources are divided max-min fairly by progressive filling: all rates rise
+//! together until a thread has what it could use alone, or a resource that it uses is exhausted. A
+//! thread's rate while active is the mean over the sets, weighted by how likely the others are
+//! active: a thread competes only with the share of time in which the others can dispatch.
 //!
 //! Many cores dispatch for one thread at a time: a cycle that one takes is lost to the others,
 //! however few operations it brings. A thread that finds something to dispatch in nearly every
@@ -15,9 +13,8 @@
 //! takes fewer only below one operation per cycle. Cycles are divided max-min fairly before slots
 //! are ([`Supply::turns`]).
 //!
-//! Against plain max-min over mean rates this gives the same where threads
-//! never stall or hardly ever run, and in between charges a thread for the
-//! moments in which both want to dispatch.
+//! Against plain max-min over mean rates this gives the same where threads never stall or hardly
+//! ever run, and in between charges a thread for the moments in which both want to dispatch.
 
 use super::claims::{Claim, FETCH, MAX_WAYS, RESOURCES, SLOTS, Supply, members};
 use super::turns::{CoreRates, fetch_limited_rates, fetch_turns_left, turn_limited_rates};

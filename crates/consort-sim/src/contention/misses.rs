@@ -271,7 +271,7 @@ fn misses_by_level(
 /// Bytes of a page for which [`PAGES`] are measured.
 const MEASURED_PAGE: f64 = 4096.0;
 
-/// Reach of so many entries of a core's TLB for one of the PUs in use, bytes.
+/// Reach of so many entries of a core's TLB for one of the CPUs in use, bytes.
 fn tlb_bytes(core: &CoreSpec, entries: u32, on_core: f64) -> f64 {
     let sharers = match core.tlb.per {
         Scope::Pu => 1.0,

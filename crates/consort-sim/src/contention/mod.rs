@@ -1,8 +1,8 @@
-//! Contention: rates of all running threads, given the PU that each is on.
+//! Contention: rates of all running threads, given the CPU that each is on.
 //!
-//! [`Solver::solve`] takes the threads that are on PUs and gives each its rate and its cycle stack,
-//! by a damped fixed point over the shared structures. The answer depends on the argument alone,
-//! not on earlier calls, so that it can be kept for reuse.
+//! [`Solver::solve`] takes the threads that are on CPUs and gives each its rate and its cycle
+//! stack, by a damped fixed point over the shared structures. The answer depends on the argument
+//! alone, not on earlier calls, so that it can be kept for reuse.
 
 mod branches;
 mod buffers;

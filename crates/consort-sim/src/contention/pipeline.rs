@@ -1,10 +1,9 @@
 //! One thread's cycles per instruction, given what it holds of every shared structure.
 //!
-//! Out of order (Eyerman, Eeckhout, Karkhanis, Smith, TOCS 2009, section 4):
-//! dispatch at the lower of the width and the rate of the longest chain in the window
-//! ([`super::chain`]), hits in L2 and LLC included; plus the time that nothing is dispatched:
-//! mispredicted branches, instruction misses, page walks, and misses to memory,
-//! of which MLP(w) overlap.
+//! Out of order (Eyerman, Eeckhout, Karkhanis, Smith, TOCS 2009, section 4): dispatch at the lower
+//! of the width and the rate of the longest chain in the window ([`super::chain`]), hits in L2 and
+//! LLC included; plus the time that nothing is dispatched: mispredicted branches, instruction
+//! misses, page walks, and misses to memory, of which MLP(w) overlap.
 //!
 //! In order: see [`super::in_order`].
 

@@ -1,10 +1,9 @@
 //! Memory controllers, interconnects and links: queues in front of a fixed bandwidth.
 //!
-//! A station serves lines; requests wait `ρS/(2(1−ρ))` (M/D/1, S the service
-//! time of a line, ρ the utilisation). The loop is closed: waiting slows the
-//! threads that ask, so throughput saturates below the bandwidth and latency
-//! absorbs the rest. [`wait`] finds the wait at which what the threads ask for
-//! is what the station carries.
+//! A station serves lines; requests wait `ρS/(2(1−ρ))` (M/D/1, S the service time of a line, ρ the
+//! utilisation). The loop is closed: waiting slows the threads that ask, so throughput saturates
+//! below the bandwidth and latency absorbs the rest. [`wait`] finds the wait at which what the
+//! threads ask for is what the station carries.
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct QueueingStation {

@@ -4,7 +4,7 @@ use crate::phase::Phase;
 use crate::program::LockSpec;
 use std::sync::Arc;
 
-/// Demand of a thread on the PU that it runs on.
+/// Demand of a thread on the CPU that it runs on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
     /// The phase that it is in.
@@ -26,10 +26,10 @@ pub struct Demand {
     pub home_node: usize,
 }
 
-/// A thread on a PU. No PU has two.
+/// A thread on a CPU. No CPU has two.
 #[derive(Clone, Copy, Debug)]
 pub struct RunningThread<'a> {
-    /// Number of the PU.
+    /// Number of the CPU.
     pub pu: usize,
     /// Demand of the thread.
     pub demand: &'a Demand,

@@ -6,7 +6,7 @@
 //! − b, min(d, S − h − b))` are there. What running threads hold is not older than the thread's
 //! lines, so it does not go first; if they bring in nothing, nothing goes at all.
 //!
-//! Bytes that a thread brings in are those of its misses, counted when its turn on a PU ends.
+//! Bytes that a thread brings in are those of its misses, counted when its turn on a CPU ends.
 //!
 //! Registers and pipeline cost a fixed time without progress. Everything else is additional misses
 //! of the caches there: of what the thread lacks, as it runs ([`super::warming`]).
@@ -19,7 +19,7 @@ use super::warming::InitialContents;
 use crate::chip::{Chip, PuPlace};
 use std::sync::Arc;
 
-/// The threads, PUs and traffic that cache contents depend on.
+/// The threads, CPUs and traffic that cache contents depend on.
 pub(crate) struct CacheContents<'a> {
     pub(crate) chip: &'a Chip,
     pub(crate) inflow: &'a Inflow,
@@ -28,7 +28,7 @@ pub(crate) struct CacheContents<'a> {
 }
 
 impl CacheContents<'_> {
-    /// Returns what thread `t` holds when its turn on a PU ends.
+    /// Returns what thread `t` holds when its turn on a CPU ends.
     pub(crate) fn contents_left(&self, t: usize, pu: usize) -> [Option<CacheRemnant>; LEVELS] {
         let held = self.resident_bytes(t);
         let instructions = self.threads[t].counters.instructions();
@@ -44,12 +44,12 @@ impl CacheContents<'_> {
         [level(0), level(1), level(2)]
     }
 
-    /// Bytes that thread `t` finds of its own in the caches of a PU.
+    /// Bytes that thread `t` finds of its own in the caches of a CPU.
     pub(crate) fn bytes_found(&self, t: usize, pu: usize) -> [f64; LEVELS] {
         [0, 1, 2].map(|level| self.bytes_found_in(t, pu, level).unwrap_or(0.0))
     }
 
-    /// Share of what a sibling of thread `t` holds at each level of caches at a PU, 0 to 1: all if
+    /// Share of what a sibling of thread `t` holds at each level of caches at a CPU, 0 to 1: all if
     /// one is there now, else what is left of the last ones' turns.
     pub(crate) fn siblings(&self, t: usize, pu: usize) -> [f64; LEVELS] {
         let is_sibling =
@@ -150,7 +150,7 @@ impl Moves {
         }
     }
 
-    /// Notes what a thread leaves in the caches of a physical PU; it must still be there.
+    /// Notes what a thread leaves in the caches of a physical CPU; it must still be there.
     pub(crate) fn leave_caches(
         &mut self,
         kernel: &SimulatedKernel,
@@ -166,7 +166,7 @@ impl Moves {
         thread.caches.leave_behind(left);
     }
 
-    /// Lets a thread come to the caches of a physical PU. Returns true if it lacks anything there;
+    /// Lets a thread come to the caches of a physical CPU. Returns true if it lacks anything there;
     /// its first place is warm.
     pub(crate) fn enter_caches(
         &self,
@@ -271,8 +271,8 @@ mod tests {
         spec
     }
 
-    /// A thread on PU 0 visits PU 2 of the next core for 1 ms and comes back after so long; lines
-    /// that it misses in its L2 during the 1 ms after its return. `other` runs on PU 0 meanwhile.
+    /// A thread on CPU 0 visits CPU 2 of the next core for 1 ms and comes back after so long; lines
+    /// that it misses in its L2 during the 1 ms after its return. `other` runs on CPU 0 meanwhile.
     fn missed_after(away_ms: u64, other: &ProgramSpec) -> f64 {
         let mut work = instances(&keeping(), 1, 1, 10.0);
         work.extend(instances(other, 1, 1, 10.0));
@@ -307,8 +307,8 @@ mod tests {
         assert!((0.5 * lines..1.5 * lines).contains(&long), "{long}");
     }
 
-    /// Two siblings and a stranger in turns on one PU: the second sibling finds in the L1D what both
-    /// use.
+    /// Two siblings and a stranger in turns on one CPU: the second sibling finds in the L1D what
+    /// both use.
     #[test]
     fn siblings_in_turns_reuse_shared_lines() {
         let missed = |shared: f64| {

@@ -78,7 +78,7 @@ impl EnergyAccount {
         self.meter.instruction_j(core, mix, &thread.rates.flow)
     }
 
-    /// Updates a thread's warming with its rates at a PU of the chip.
+    /// Updates a thread's warming with its rates at a CPU of the chip.
     pub(crate) fn update_warming(
         &self,
         thread: &mut SimulatedThread,

@@ -1,4 +1,4 @@
-//! The operating system: its model, and the queues of PUs that only it changes.
+//! The operating system: its model, and the queues of CPUs that only it changes.
 
 use super::calendar::{NEVER, PS_PER_MS, after, to_signed};
 use super::draw::{Purpose, RandomStream};
@@ -10,14 +10,14 @@ use super::thread::{SimulatedThread, TIMER_PS, ThreadStatus};
 use crate::chip::Chip;
 use crate::os::{self, OsModel, OsTopology, OsView, PlacementReason};
 
-/// The scheduler, the PUs that it sees, and where on the chip those are.
+/// The scheduler, the CPUs that it sees, and where on the chip those are.
 pub(crate) struct SimulatedKernel {
     os: Box<dyn OsModel>,
     shape: OsTopology,
     map: LogicalMap,
     pus: Vec<PuState>,
     slice_ps: u64,
-    /// True if a thread has come to a PU or left it since the last tick was set.
+    /// True if a thread has come to a CPU or left it since the last tick was set.
     loads_changed: bool,
 }
 
@@ -39,8 +39,8 @@ fn view<'a>(
     }
 }
 
-/// Instant of a PU's timer interrupts in their period, ps: those of all PUs are spread over half of
-/// it (Linux, kernel/time/tick-sched.c, `tick_setup_sched_timer`: 2.6.21 to 2.6.34 always, later
+/// Instant of a CPU's timer interrupts in their period, ps: those of all CPUs are spread over half
+/// of it (Linux, kernel/time/tick-sched.c, `tick_setup_sched_timer`: 2.6.21 to 2.6.34 always, later
 /// kernels with `skew_tick=1`).
 fn tick_offset(pu: usize, pus: usize) -> u64 {
     TIMER_PS / 2 / pus as u64 * pu as u64
@@ -70,7 +70,7 @@ impl SimulatedKernel {
         self.pus.len()
     }
 
-    /// First timer interrupt of a PU, ps.
+    /// First timer interrupt of a CPU, ps.
     pub(crate) fn first_tick(&self, pu: usize) -> u64 {
         TIMER_PS + tick_offset(pu, self.pus.len())
     }
@@ -87,14 +87,14 @@ impl SimulatedKernel {
         self.pus[pu].current
     }
 
-    /// The PUs of the chip that are in use, and the threads on them, in the order of the operating
-    /// system's PUs.
+    /// The CPUs of the chip that are in use, and the threads on them, in the order of the operating
+    /// system's CPUs.
     pub(crate) fn occupied_pus(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let on = |(pu, state): (usize, &PuState)| Some((self.map.physical_pu(pu), state.current?));
         self.pus.iter().enumerate().filter_map(on)
     }
 
-    /// The same in the order of the chip's PUs.
+    /// The same in the order of the chip's CPUs.
     pub(crate) fn occupied_pus_in_order(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let on = |pu| Some((pu, self.pus[self.map.logical_pu(pu)].current?));
         (0..self.len()).filter_map(on)
@@ -118,13 +118,13 @@ impl SimulatedKernel {
         state.current.filter(|_| state.slice_end <= now)
     }
 
-    /// Returns the start of the slice of a thread that is on a PU, ps, if others wait there.
+    /// Returns the start of the slice of a thread that is on a CPU, ps, if others wait there.
     pub(crate) fn slice_since(&self, t: usize, pu: usize) -> Option<u64> {
         let pu = &self.pus[pu];
         (pu.current == Some(t) && !pu.queue.is_empty()).then_some(pu.slice_since)
     }
 
-    /// Lets the next thread of a free PU continue the slice that began at an instant, ps.
+    /// Lets the next thread of a free CPU continue the slice that began at an instant, ps.
     pub(crate) fn carry_slice(&mut self, pu: usize, since: u64) {
         if self.pus[pu].current.is_none() {
             self.pus[pu].carried = Some(since);

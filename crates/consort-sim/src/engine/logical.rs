@@ -1,8 +1,8 @@
 //! Logical cores: what the operating system schedules on when a hardware scheduler sits below.
 //!
-//! A permutation from logical to physical PUs. Exchanging two costs each thread involved the
-//! registers ([`super::cache_contents`]), the drain of its pipeline, and the refill of what it leaves
-//! behind. A logical core whose thread is in kernel mode must not be exchanged by hardware;
+//! A permutation from logical to physical CPUs. Exchanging two costs each thread involved the
+//! registers ([`super::cache_contents`]), the drain of its pipeline, and the refill of what it
+//! leaves behind. A logical core whose thread is in kernel mode must not be exchanged by hardware;
 //! [`Engine::is_in_kernel`] tells. Refilling caches after a move is user mode: it is the thread's own
 //! accesses that wait.
 
@@ -11,7 +11,7 @@ use super::calendar::picoseconds;
 use super::simulated_program::EngineError;
 use super::thread::SimulatedThread;
 
-/// Physical PU of each logical one, and the reverse.
+/// Physical CPU of each logical one, and the reverse.
 #[doc(alias = "logical core")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LogicalMap {
@@ -56,7 +56,7 @@ impl LogicalMap {
 }
 
 impl Engine {
-    /// Gives every logical core the physical PU listed for it; threads that thereby move pay for
+    /// Gives every logical core the physical CPU listed for it; threads that thereby move pay for
     /// it.
     pub(crate) fn remap(&mut self, physical: &[usize]) -> Result<(), EngineError> {
         let map = LogicalMap::new(physical)?;
@@ -66,7 +66,7 @@ impl Engine {
         let changed = (0..map.len()).filter(|&l| map.physical_pu(l) != self.kernel.physical_pu(l));
         let moved = changed.filter_map(|l| Some((self.kernel.current_thread(l)?, l)));
         let moved: Vec<(usize, usize)> = moved.collect();
-        // All leave before any arrives, so that no PU has two threads.
+        // All leave before any arrives, so that no CPU has two threads.
         for &(t, logical) in &moved {
             self.threads[t].halt(self.calendar.now());
             self.moves.leave_caches(
@@ -84,7 +84,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Charges a thread for being moved to a physical PU beneath the operating system.
+    /// Charges a thread for being moved to a physical CPU beneath the operating system.
     fn swap_in(&mut self, t: usize, to: usize) {
         self.enter_caches(t, to);
         let thread = &mut self.threads[t];

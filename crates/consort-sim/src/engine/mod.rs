@@ -7,10 +7,10 @@
 //! changes, so that splitting time into other quanta changes nothing.
 //!
 //! Pitfalls:
-//! - A thread that pays for a switch or a move occupies its PU and makes no progress, but takes
+//! - A thread that pays for a switch or a move occupies its CPU and makes no progress, but takes
 //!   part in contention as if it ran: it does fetch its data, and one solution serves a whole
 //!   placement.
-//! - A thread that spins occupies its PU and takes no part in contention.
+//! - A thread that spins occupies its CPU and takes no part in contention.
 //! - Several events at one instant are handled in the order of threads' numbers; each of them uses
 //!   up work or ends a wait, so an instant has finitely many.
 
@@ -91,7 +91,7 @@ impl Engine {
         }
     }
 
-    /// Lets time pass until a thread stalls or continues, at most until an instant, ps. Free PUs
+    /// Lets time pass until a thread stalls or continues, at most until an instant, ps. Free CPUs
     /// then have their next threads.
     pub(crate) fn run_until_activity(&mut self, end: u64) {
         self.fill_free_pus();
@@ -420,7 +420,7 @@ impl<'a> Oracle<'a> {
         self.engine.threads().iter().map(|t| t.id)
     }
 
-    /// Demand of a thread on a PU now.
+    /// Demand of a thread on a CPU now.
     pub fn demand(&self, id: ThreadId) -> Option<&'a Demand> {
         self.thread(id).map(|t| &t.demand)
     }

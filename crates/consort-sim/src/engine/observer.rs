@@ -5,7 +5,7 @@ use crate::contention::{InstructionActivity, Solution, ThreadRates};
 use crate::program::MixSpec;
 use consort_core::{ProgramId, Sample, SignalOffers, ThreadId};
 
-/// Use that a thread makes of its PU.
+/// Use that a thread makes of its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PuUse {
     /// Its work.
@@ -19,20 +19,20 @@ pub enum PuUse {
     Spin,
 }
 
-/// A thread on a PU between two events.
+/// A thread on a CPU between two events.
 #[derive(Clone, Copy, Debug)]
 pub struct RunSegment<'a> {
     /// The thread.
     pub thread: ThreadId,
     /// Its name.
     pub name: &'a str,
-    /// The PU of the chip.
+    /// The CPU of the chip.
     pub pu: usize,
     /// Beginning, ps since the start of the run.
     pub from_ps: u64,
     /// End, ps since the start of the run.
     pub to_ps: u64,
-    /// Use that it makes of the PU.
+    /// Use that it makes of the CPU.
     pub doing: PuUse,
     /// Number of its program's phase, from 0, and the number of phases that its program has.
     pub phase: (usize, usize),
@@ -45,7 +45,7 @@ pub struct RunSegment<'a> {
 
 /// Receiver of every segment, in the order of time.
 pub trait Observer {
-    /// Notes that a thread was on a PU.
+    /// Notes that a thread was on a CPU.
     fn note_segment(&mut self, segment: &RunSegment<'_>);
 
     /// Notes that a program has done its work.
@@ -75,7 +75,7 @@ pub trait EnergyMeter {
     /// Energy of one instruction with its accesses on a core, J.
     fn instruction_j(&self, core: usize, mix: &MixSpec, flow: &InstructionActivity) -> f64;
 
-    /// Static power of a core, W: `busy` when any of its PUs runs something.
+    /// Static power of a core, W: `busy` when any of its CPUs runs something.
     fn core_w(&self, core: usize, busy: bool) -> f64;
 
     /// Power of what is not a core, W.

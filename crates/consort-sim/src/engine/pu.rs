@@ -1,18 +1,18 @@
-//! A PU as the operating system sees it: its current thread, its queue, and fairness among them.
+//! A CPU as the operating system sees it: its current thread, its queue, and fairness among them.
 //!
-//! Threads of a PU are ordered by virtual run time, the time that they have had on PUs (all have
-//! one weight): the one with the least is next. A thread that comes to a PU keeps its distance to
-//! the least of the PU where it was, but is at most half the scheduling latency behind the least
+//! Threads of a CPU are ordered by virtual run time, the time that they have had on CPUs (all have
+//! one weight): the one with the least is next. A thread that comes to a CPU keeps its distance to
+//! the least of the CPU where it was, but is at most half the scheduling latency behind the least
 //! here, so that sleeping earns no more than that, and not behind at all if it is new. One that
-//! wakes takes the PU at once if the thread on it is ahead by more than the wake-up granularity
+//! wakes takes the CPU at once if the thread on it is ahead by more than the wake-up granularity
 //! (Linux before 6.6, kernel/sched/fair.c: `place_entity`, `check_preempt_wakeup`,
 //! `update_min_vruntime`, `migrate_task_rq_fair`). There the latency is 6 ms and the granularity 1 ms, both times 1 + log2
-//! of the number of PUs, so that two threads on a PU have slices of half the latency, and the
+//! of the number of CPUs, so that two threads on a CPU have slices of half the latency, and the
 //! granularity is a third of a slice: both follow from the machine's slice. Today's Linux keeps the
 //! lag of sleepers and compares deadlines; a thread that has slept preempts there as well.
 //!
-//! A slice ends with a timer interrupt of its PU, and those of different PUs are not at the same
-//! instants, so that slices of different PUs are not in step.
+//! A slice ends with a timer interrupt of its CPU, and those of different CPUs are not at the same
+//! instants, so that slices of different CPUs are not in step.
 
 use super::calendar::{NEVER, PS_PER_MS, to_signed};
 use super::relearn::OverwrittenTraining;
@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 /// Time that moving a thread is taken to cost, ps (`sysctl_sched_migration_cost`, 0.5 ms).
 pub(crate) const MIGRATION_COST_PS: u64 = PS_PER_MS / 2;
 
-/// A PU's state; threads by index.
+/// A CPU's state; threads by index.
 #[derive(Clone, Debug)]
 pub(crate) struct PuState {
     pub(crate) current: Option<usize>,
@@ -171,7 +171,7 @@ mod tests {
     use consort_core::PuId;
     use proptest::prelude::*;
 
-    /// A thread that sleeps for input and output, and one that never does, on one PU.
+    /// A thread that sleeps for input and output, and one that never does, on one CPU.
     fn beside(per_ginstr: f64, blocked_us: f64, ms: u64) -> Engine {
         let io = format!("[io]\nper_ginstr = {per_ginstr:?}\nblocked_us = {blocked_us:?}");
         let mut work = instances(&program_with(&io), 1, 1, 1000.0);
@@ -202,9 +202,9 @@ mod tests {
             engine.threads[1].counters.total(),
         );
         assert!(sleeper.wait_s > 0.4 * seconds(engine.now_ps()));
-        // The busy thread keeps the PU from a third of a slice ahead to a third beyond a slice, which
-        // the sleeper does not get back: turns of 1 and of 2/3 slices, and until the next tick, half a
-        // slice later on average.
+        // The busy thread keeps the CPU from a third of a slice ahead to a third beyond a slice,
+        // which the sleeper does not get back: turns of 1 and of 2/3 slices, and until the next
+        // tick, half a slice later on average.
         let ratio = other.on_pu_s / sleeper.on_pu_s;
         assert!((1.0..2.25).contains(&ratio), "{ratio}");
     }
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn slices_of_different_pus_are_not_in_step() {
-        // Two threads on PU 0 and on PU 4, of eight, whose ticks are 1 ms apart.
+        // Two threads on CPU 0 and on CPU 4, of eight, whose ticks are 1 ms apart.
         let mut engine = engine(
             "pinned",
             RunMode::Once,

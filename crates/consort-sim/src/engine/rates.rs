@@ -1,9 +1,9 @@
 //! Rates of the running threads, solved or remembered.
 //!
-//! The key of a solution lists, in the order of the PUs, each running thread's PU, phase,
+//! The key of a solution lists, in the order of the CPUs, each running thread's CPU, phase,
 //! intensity, home node and group of siblings; groups are numbered by first appearance, so that
 //! equal threads are interchangeable. Cores of one type under one LLC with an L2 of their own,
-//! cores that share an L2, and the PUs of a core can be exchanged without changing anything. Each
+//! cores that share an L2, and the CPUs of a core can be exchanged without changing anything. Each
 //! set of running threads is solved in the placement in which such cores hold their threads in a
 //! fixed order, so that a scheduler that moves threads among equal cores meets solutions that are
 //! there already.
@@ -103,7 +103,7 @@ impl RateSolver {
     }
 }
 
-/// Applies new rates to a thread at a PU of the chip; `returns` as
+/// Applies new rates to a thread at a CPU of the chip; `returns` as
 /// [`super::lock::returns_per_instr`] computes them.
 pub(crate) fn apply_rates(
     thread: &mut SimulatedThread,
@@ -113,7 +113,7 @@ pub(crate) fn apply_rates(
 ) {
     let changed = thread.rates.ips.to_bits() != rates.ips.to_bits();
     thread.rates = *rates;
-    // Exchangeable cores have equal energies, so the PU for which it is solved will do.
+    // Exchangeable cores have equal energies, so the CPU for which it is solved will do.
     thread.instruction_j = account.instruction_j(thread, pu);
     let warming = &thread.caches.warming;
     let warms = warming.is_new() || changed && warming.is_open();
@@ -199,7 +199,7 @@ impl Memo {
 pub(crate) struct SolverSlot {
     /// Index of the thread.
     pub(crate) thread: usize,
-    /// The PU that it runs on; after [`CanonicalPlacement::arrange`] the one for which it is
+    /// The CPU that it runs on; after [`CanonicalPlacement::arrange`] the one for which it is
     /// solved.
     pub(crate) pu: usize,
     /// Key of the properties of the thread that its rates depend on.
@@ -214,7 +214,7 @@ pub(crate) struct CanonicalPlacement {
     /// Cores of each class.
     cores: Vec<Vec<usize>>,
     core_of: Vec<usize>,
-    /// First PU of each core.
+    /// First CPU of each core.
     first_pu: Vec<usize>,
     /// Runs of slots on one core: class, begin, end.
     runs: Vec<(usize, usize, usize)>,
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!((again, memo.usage().hits), (1, 1));
     }
 
-    /// Threads `t` on the PUs given, each like no other.
+    /// Threads `t` on the CPUs given, each like no other.
     fn arranged(pus: &[usize]) -> Vec<SolverSlot> {
         let slot = |(thread, &pu): (usize, &usize)| SolverSlot {
             thread,

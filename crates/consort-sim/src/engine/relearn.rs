@@ -15,8 +15,8 @@
 //! Evers, Chang and Patt (ISCA 1996) and Co and Skadron (ISPASS 2001). Siblings train for each
 //! other; copies of one binary do not, as in `contention/solve/predictors.rs`. A turn's cost is paid at the beginning of the thread's next turn.
 //!
-//! Pitfalls: a thread that comes to a PU for the first time finds its predictor as trained as the
-//! one that it left. A predictor is taken as its PU's own here; what runs on a core's other PUs
+//! Pitfalls: a thread that comes to a CPU for the first time finds its predictor as trained as the
+//! one that it left. A predictor is taken as its CPU's own here; what runs on a core's other CPUs
 //! meanwhile is up to the solver.
 
 use super::thread::SimulatedThread;
@@ -32,7 +32,7 @@ const TERMS: u32 = 32;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OverwrittenTraining(Vec<(u32, f64)>);
 
-/// A thread's turn on a PU as its predictor sees it.
+/// A thread's turn on a CPU as its predictor sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PredictorTurn {
     /// Number of the program.
@@ -208,7 +208,7 @@ mod tests {
         spec
     }
 
-    /// Two threads in turns on one PU, after 80 ms: siblings, or of two programs.
+    /// Two threads in turns on one CPU, after 80 ms: siblings, or of two programs.
     fn on_one_pu(siblings: bool) -> Engine {
         let spec = branchy(5.0);
         let work = match siblings {

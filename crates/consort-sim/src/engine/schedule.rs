@@ -1,4 +1,4 @@
-//! Threads on PUs: placing them, taking them off, moving them, and what that costs.
+//! Threads on CPUs: placing them, taking them off, moving them, and what that costs.
 
 use super::Engine;
 use super::calendar::picoseconds;
@@ -7,7 +7,7 @@ use crate::os::PlacementReason;
 use consort_core::{PuId, PuSet};
 
 impl Engine {
-    /// Finds a PU for a thread that has none and queues it there, unless its program is paused.
+    /// Finds a CPU for a thread that has none and queues it there, unless its program is paused.
     pub(crate) fn place(&mut self, t: usize, why: PlacementReason) {
         if self.programs[self.threads[t].program].paused {
             self.threads[t].status = ThreadStatus::Paused;
@@ -28,7 +28,7 @@ impl Engine {
         self.kernel.put(&mut self.threads, t, moved, now);
     }
 
-    /// Takes a thread off its PU or out of its queue; the caller sets its status.
+    /// Takes a thread off its CPU or out of its queue; the caller sets its status.
     pub(crate) fn take_off(&mut self, t: usize) {
         let now = self.calendar.now();
         let threads = &mut self.threads;
@@ -56,7 +56,7 @@ impl Engine {
         self.calendar.note_activity();
     }
 
-    /// Moves a thread to another PU; one that spins or is calling the kernel to sleep does so at
+    /// Moves a thread to another CPU; one that spins or is calling the kernel to sleep does so at
     /// once instead.
     pub(crate) fn move_thread(&mut self, t: usize, pu: usize) {
         if self.sleep_at_once(t) {
@@ -68,7 +68,7 @@ impl Engine {
         }
     }
 
-    /// Gives every free PU its next thread: from its own queue first, then from the queues of
+    /// Gives every free CPU its next thread: from its own queue first, then from the queues of
     /// others.
     pub(crate) fn fill_free_pus(&mut self) {
         for pu in 0..self.kernel.len() {
@@ -96,7 +96,7 @@ impl Engine {
         }
     }
 
-    /// Begins a thread on a free PU and charges it for the switch.
+    /// Begins a thread on a free CPU and charges it for the switch.
     fn dispatch(&mut self, pu: usize, t: usize) {
         let (physical, now) = (self.kernel.physical_pu(pu), self.calendar.now());
         let place = self.chip.places()[physical];
@@ -188,11 +188,11 @@ impl Engine {
         self.threads[t].queue.allowed = mask;
     }
 
-    /// Moves the threads that are on PUs outside their masks. All leave before any arrives, so that
-    /// exchanges do not queue. The threads that ran longest ago arrive first, so that several that
-    /// are moved together again and again all get their turns. They continue their time slice where
-    /// they arrive: otherwise threads that share a PU by time would change in step with the moves,
-    /// and always the same one would run when the PU is a large core.
+    /// Moves the threads that are on CPUs outside their masks. All leave before any arrives, so
+    /// that exchanges do not queue. The threads that ran longest ago arrive first, so that several
+    /// that are moved together again and again all get their turns. They continue their time slice
+    /// where they arrive: otherwise threads that share a CPU by time would change in step with the
+    /// moves, and always the same one would run when the CPU is a large core.
     pub(crate) fn enforce_masks(&mut self) {
         let (mut astray, mut slices) = (Vec::new(), Vec::new());
         for (t, thread) in self.threads.iter().enumerate() {
@@ -262,7 +262,7 @@ mod tests {
     use crate::engine::testing::{engine, instances, program, program_with};
     use proptest::prelude::*;
 
-    /// Threads on one PU, moved together every so many slices, at the very end of one.
+    /// Threads on one CPU, moved together every so many slices, at the very end of one.
     fn is_shared_fairly(n: usize, slices: u32) {
         let work = instances(&program(), n, 1, 100.0);
         let mut engine = engine("linux", RunMode::Once, &work, 1);
@@ -293,7 +293,7 @@ mod tests {
             engine.enforce_masks();
         };
         to(&mut engine, 0);
-        // Half a slice of either on each of two visits to PU 2, each as long as a slice.
+        // Half a slice of either on each of two visits to CPU 2, each as long as a slice.
         let mut there = [0.0; 2];
         for visit in 0..2u64 {
             engine.run_until((4 * visit + 1) * slice_ps + slice_ps / 2);
@@ -305,8 +305,8 @@ mod tests {
                 there[t] += engine.threads[t].counters.total().on_pu_s - before[t];
             }
         }
-        // The ticks of PU 2 are 0.5 ms later than those of PU 0, so that a slice of 4 ms ends 0.5 ms
-        // later there.
+        // The ticks of CPU 2 are 0.5 ms later than those of CPU 0, so that a slice of 4 ms ends 0.5
+        // ms later there.
         let share = there[0] / (there[0] + there[1]);
         assert!((share - 0.5).abs() < 0.13, "{there:?}");
     }

@@ -70,7 +70,7 @@ pub struct SimulationSettings {
     /// True if a hardware scheduler sits below: the operating system then sees logical cores that
     /// are all alike.
     pub logical_cores: bool,
-    /// True if moves from PU to PU cost nothing, for comparison with closed forms.
+    /// True if moves from CPU to CPU cost nothing, for comparison with closed forms.
     pub free_migration: bool,
 }
 
@@ -97,7 +97,7 @@ pub struct InstanceResult {
     pub completions: Vec<Completion>,
     /// Instructions of all threads, the unfinished last run included.
     pub instructions: f64,
-    /// Cycles of all threads while on PUs.
+    /// Cycles of all threads while on CPUs.
     pub cycles: f64,
     /// Energy as in [`Completion::energy_j`], the unfinished last run included, J.
     pub energy_j: f64,

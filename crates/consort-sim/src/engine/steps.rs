@@ -52,7 +52,7 @@ pub(crate) struct ProgramSteps {
     weights: [f64; 2],
     /// Deviates drawn once per run, for each thread.
     lasting: Vec<f64>,
-    /// Share of its time on a PU in which a thread makes progress.
+    /// Share of its time on a CPU in which a thread makes progress.
     pub(crate) progress: f64,
     pass: u64,
     /// Steps of this pass begun.

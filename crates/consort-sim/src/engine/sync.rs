@@ -1,8 +1,8 @@
 //! Threads of a program that wait for each other: steps, locks, calls of the kernel, teams.
 //!
-//! *Steps.* A thread that has done its part spins for `spin_us`, then leaves its PU (a futex wait).
-//! When the last arrives, spinning threads continue at once; sleeping ones are woken by its call of
-//! the kernel, from which both return.
+//! *Steps.* A thread that has done its part spins for `spin_us`, then leaves its CPU (a futex
+//! wait). When the last arrives, spinning threads continue at once; sleeping ones are woken by its
+//! call of the kernel, from which both return.
 //!
 //! *Locks* whose acquisitions are events ([`super::lock`]). A thread that reaches an acquisition
 //! takes the lock if it is free and holds it for as many instructions as were drawn; else it queues
@@ -14,10 +14,10 @@
 //! thread can always continue, and when a program starts again its locks are free.
 //!
 //! *Calls.* A thread that is about to sleep, for its siblings or in input and output, spends
-//! `call_cycles` in the kernel on its PU before it leaves it. If its wait ends meanwhile, it is
+//! `call_cycles` in the kernel on its CPU before it leaves it. If its wait ends meanwhile, it is
 //! switched out and in again at the end of its call, so that a longer call never spares it a
 //! switch. A thread that wakes sleepers spends `wake_cycles` in the kernel for each of them, and
-//! they can run from the call's beginning on. A thread that is taken off its PU in a call to sleep
+//! they can run from the call's beginning on. A thread that is taken off its CPU in a call to sleep
 //! sleeps at once. If calls cost nothing, there are no instants between waking up and the work that
 //! follows.
 //!

@@ -14,7 +14,7 @@ pub(crate) use exact::{Exact, PlainEnergy};
 const MACHINE: &str = include_str!("../../../consort-describe/tests/small/machine.toml");
 const PROGRAM: &str = include_str!("../../../consort-describe/tests/small/program.toml");
 
-/// Nodes of four SMT2 cores at 2 GHz; PUs `2c` and `2c + 1` share core `c`.
+/// Nodes of four SMT2 cores at 2 GHz; CPUs `2c` and `2c + 1` share core `c`.
 pub(crate) fn chip(nodes: u32) -> Arc<Chip> {
     chip_with_memory(nodes, None)
 }

@@ -10,20 +10,21 @@ use crate::contention::{Demand, ThreadRates};
 use consort_core::{PuSet, ThreadId};
 use std::sync::Arc;
 
-/// Time between two timer interrupts of a PU, ps: HZ=250, the kernel's default (kernel/Kconfig.hz).
+/// Time between two timer interrupts of a CPU, ps: HZ=250, the kernel's default
+/// (kernel/Kconfig.hz).
 pub(crate) const TIMER_PS: u64 = 4 * PS_PER_MS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ThreadStatus {
     /// Its program has not begun.
     Unborn,
-    /// It is on a PU.
+    /// It is on a CPU.
     Running,
-    /// It waits in a PU's queue.
+    /// It waits in a CPU's queue.
     Ready,
-    /// It is on a PU and spins for its siblings until then, ps.
+    /// It is on a CPU and spins for its siblings until then, ps.
     Spinning(u64),
-    /// It is on a PU, in the kernel until then, ps, and sleeps afterwards: for its siblings, or in
+    /// It is on a CPU, in the kernel until then, ps, and sleeps afterwards: for its siblings, or in
     /// input or output until another instant, ps.
     Calling(u64, Option<u64>),
     /// It sleeps for its siblings.
@@ -62,22 +63,22 @@ pub(crate) struct SimulatedThread {
 pub(crate) struct QueueState {
     pub(crate) original: Arc<PuSet>,
     pub(crate) allowed: PuSet,
-    /// PU that it is on or was on last, as the operating system numbers PUs.
+    /// CPU that it is on or was on last, as the operating system numbers CPUs.
     pub(crate) pu: Option<usize>,
     /// Virtual run time, ps; see [`super::pu`].
     pub(crate) vruntime_ps: i64,
-    /// End of its last turn on a PU, ps; a turn without length is none.
+    /// End of its last turn on a CPU, ps; a turn without length is none.
     pub(crate) ran_until: u64,
 }
 
 /// A thread's time: when it reaches the next point of its work, and what it owes before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadClock {
-    /// Clock of the PU that it is on, Hz.
+    /// Clock of the CPU that it is on, Hz.
     pub(crate) hz: f64,
-    /// First timer interrupt of that PU, ps.
+    /// First timer interrupt of that CPU, ps.
     pub(crate) first_tick: u64,
-    /// Share of its time on a PU in which it makes progress.
+    /// Share of its time on a CPU in which it makes progress.
     pub(crate) progress: f64,
     /// Instant at which it reaches the next point of its work, ps.
     pub(crate) deadline: u64,
@@ -87,9 +88,9 @@ pub(crate) struct ThreadClock {
     passed: f64,
     /// End of the time without progress, ps; in the past if there is none.
     pub(crate) debt_until: u64,
-    /// Time without progress that it has still to spend when it comes back to a PU, ps.
+    /// Time without progress that it has still to spend when it comes back to a CPU, ps.
     pub(crate) debt_ps: u64,
-    /// Instant at which it returns to user mode, ps, while it is in the kernel on a PU.
+    /// Instant at which it returns to user mode, ps, while it is in the kernel on a CPU.
     pub(crate) kernel_until: Option<u64>,
     /// Time that its next turn begins with, for what other programs made it mispredict in earlier
     /// ones, s.
@@ -112,7 +113,7 @@ impl ThreadClock {
         }
     }
 
-    /// Timer interrupts of its PU before an instant.
+    /// Timer interrupts of its CPU before an instant.
     fn ticks_before(&self, instant: u64) -> u64 {
         (instant + TIMER_PS - 1).saturating_sub(self.first_tick) / TIMER_PS
     }
@@ -123,7 +124,7 @@ impl ThreadClock {
     }
 
     pub(crate) fn cycles_ps(&self, cycles: f64) -> u64 {
-        // A thread that was never on a PU has no clock, and none of its calls costs anything.
+        // A thread that was never on a CPU has no clock, and none of its calls costs anything.
         if cycles > 0.0 {
             picoseconds(cycles / self.hz)
         } else {
@@ -140,7 +141,7 @@ impl SimulatedThread {
         )
     }
 
-    /// True if it is on a PU and neither spins nor calls the kernel to sleep.
+    /// True if it is on a CPU and neither spins nor calls the kernel to sleep.
     pub(crate) fn is_running(&self) -> bool {
         self.status == ThreadStatus::Running
     }
@@ -161,7 +162,8 @@ impl SimulatedThread {
         self.is_on_pu() || self.status == ThreadStatus::Ready
     }
 
-    /// The status that it gets when it leaves its PU, if it spins or is calling the kernel to sleep.
+    /// The status that it gets when it leaves its CPU, if it spins or is calling the kernel to
+    /// sleep.
     pub(crate) fn sleep_status(&self) -> Option<ThreadStatus> {
         match self.status {
             ThreadStatus::Spinning(_) | ThreadStatus::Calling(_, None) => {
@@ -225,7 +227,7 @@ impl SimulatedThread {
         warming.held_bytes(&self.rates, phase, passed, line_bytes)
     }
 
-    /// Instructions per second of time on the PU.
+    /// Instructions per second of time on the CPU.
     fn ips(&self) -> f64 {
         let clock = &self.clock;
         let more = self.caches.warming.cycles() + self.work.kernel_cycles();

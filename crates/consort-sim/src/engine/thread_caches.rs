@@ -12,12 +12,12 @@ pub(crate) struct CacheId {
     number: usize,
 }
 
-/// The cache of a level at a PU; `None` if there is no such level.
+/// The cache of a level at a CPU; `None` if there is no such level.
 pub(crate) fn cache_at(chip: &Chip, pu: usize, level: usize) -> Option<CacheId> {
     let place = chip.places()[pu];
     let core = chip.core_spec(place);
     let number = match level {
-        // There are no more cores than PUs, so that both kinds of numbers fit into one range.
+        // There are no more cores than CPUs, so that both kinds of numbers fit into one range.
         0 if core.l1d.per == Scope::Pu => chip.places().len() + pu,
         0 => place.core,
         1 => core.l2.as_ref().map(|_| place.l2)?,
@@ -95,7 +95,7 @@ impl CacheRemnants {
 /// A thread's caches where it is and where it was.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadCaches {
-    /// PU of the chip that it ran on last, in whose caches its data is.
+    /// CPU of the chip that it ran on last, in whose caches its data is.
     pub(crate) warm_at: Option<usize>,
     /// True if its memory has a home node yet.
     pub(crate) has_home: bool,
@@ -125,7 +125,7 @@ impl ThreadCaches {
         }
     }
 
-    /// Bytes that it left in each level of caches at a PU, `None` for caches that it has not used.
+    /// Bytes that it left in each level of caches at a CPU, `None` for caches that it has not used.
     pub(crate) fn left_bytes(&self, chip: &Chip, pu: usize) -> [Option<f64>; LEVELS] {
         [0, 1, 2].map(|level| {
             let left = self.remnants.remnant(cache_at(chip, pu, level)?);

@@ -155,7 +155,7 @@ fn filling(phase: &Phase, level: usize, line_bytes: f64) -> LevelFilling<'_> {
 pub(crate) struct WarmingPlace<'a> {
     pub(crate) chip: &'a Chip,
     pub(crate) meter: &'a dyn EnergyMeter,
-    /// Physical PU.
+    /// Physical CPU.
     pub(crate) pu: usize,
     pub(crate) home: usize,
     pub(crate) rates: &'a ThreadRates,

@@ -1,29 +1,31 @@
 //! `linux`: the default scheduler, as far as it decides where threads run.
 //!
-//! - *Fork and exec*: the LLC domain with the fewest runnable threads per PU, in it the idlest
-//!   core, on it the idlest PU (`sched_balance_find_dst_group`, kernel/sched/fair.c).
-//! - *Wake*: the PU where the thread was if its whole core is idle, else an idle core, else an
-//!   idle PU, of the same LLC domain, else the least loaded there (`select_idle_sibling`).
-//! - *New idle*: a PU that runs dry pulls a waiting thread, from near before from far
+//! - *Fork and exec*: the LLC domain with the fewest runnable threads per CPU, in it the idlest
+//!   core, on it the idlest CPU (`sched_balance_find_dst_group`, kernel/sched/fair.c).
+//! - *Wake*: the CPU where the thread was if its whole core is idle, else an idle core, else an
+//!   idle CPU, of the same LLC domain, else the least loaded there (`select_idle_sibling`).
+//! - *New idle*: a CPU that runs dry pulls a waiting thread, from near before from far
 //!   (`sched_balance_newidle`).
 //! - *Periodic*: every level evens out the number of runnable threads of its groups and nothing
-//!   else. A group with an idle PU tries every so many ms as the level has PUs (`sd_init`,
-//!   `get_sd_balance_interval`; PUs without a tick have a busy one kick another that is idle to try for
+//!   else. A group with an idle CPU tries every so many ms as the level has CPUs (`sd_init`,
+//!   `get_sd_balance_interval`; CPUs without a tick have a busy one kick another that is idle to
+//!   try
+//!   for
 //!   them, `nohz_balancer_kick`); a group without one 16 times more rarely (`busy_factor`,
 //!   Documentation/scheduler/sched-domains.rst). Threads that wait move at once; one that runs moves
-//!   when a group is two ahead and the idle PU has tried in vain for a while, see [`Attempts`]. So
-//!   when programs end on 4 cores of two PUs, an idle core takes over half of a pair 24 to 32 ms
+//!   when a group is two ahead and the idle CPU has tried in vain for a while, see [`Attempts`]. So
+//!   when programs end on 4 cores of two CPUs, an idle core takes over half of a pair 24 to 32 ms
 //!   later.
 //!
 //! Core types are not known to it, as the literature describes it for its time.
 //!
 //! `linux-2.6` is the same before kernels searched for idle cores (2.6.33 to 3.0, kernel/sched_fair.c).
-//! A thread wakes where it was if that PU is idle, else on the first idle PU of the LLC domain, else
-//! where it was and waits (`select_idle_sibling`). A PU pulls only in the moment in which it runs dry,
-//! and only if it has lately been idle for [`MIGRATION_COST_PS`] at a time (`idle_balance`). A thread
-//! that ran less than that time ago is hot and stays (`task_hot`) until attempts have failed too often
-//! (`can_migrate_task`). So a thread that wakes where another runs waits although a core of another LLC
-//! domain is idle, until a tick evens that out.
+//! A thread wakes where it was if that CPU is idle, else on the first idle CPU of the LLC domain,
+//! else where it was and waits (`select_idle_sibling`). A CPU pulls only in the moment in which it
+//! runs dry, and only if it has lately been idle for [`MIGRATION_COST_PS`] at a time
+//! (`idle_balance`). A thread that ran less than that time ago is hot and stays (`task_hot`) until
+//! attempts have failed too often (`can_migrate_task`). So a thread that wakes where another runs
+//! waits although a core of another LLC domain is idle, until a tick evens that out.
 
 use super::os_topology::SchedulingDomain;
 use super::os_view::{idlest_llc, idlest_pu, least_by_score};
@@ -49,7 +51,7 @@ pub(crate) const INFO_2_6: OsInfo = OsInfo {
     },
 };
 
-/// Factor by which a group without an idle PU tries more rarely to even out load.
+/// Factor by which a group without an idle CPU tries more rarely to even out load.
 const BUSY_FACTOR: u64 = 16;
 
 /// The model's state.
@@ -140,7 +142,7 @@ impl Linux {
     }
 }
 
-/// Runnable threads per PU.
+/// Runnable threads per CPU.
 fn density(view: &OsView<'_>, pus: &[usize]) -> f64 {
     view.sum(pus) as f64 / pus.len() as f64
 }
@@ -160,8 +162,8 @@ fn interval_ms(view: &OsView<'_>, domain: &SchedulingDomain, group: usize) -> u6
     }
 }
 
-/// The time between two attempts of a group with an idle PU, ms. Where every PU is a group, an idle
-/// PU pulls waiting threads at once, so the regular ticks suffice.
+/// The time between two attempts of a group with an idle CPU, ms. Where every CPU is a group, an
+/// idle CPU pulls waiting threads at once, so the regular ticks suffice.
 fn idle_interval_ms(domain: &SchedulingDomain) -> u64 {
     let weight = domain.weight as u64;
     if domain.groups.iter().all(|group| group.len() == 1) {
@@ -171,7 +173,7 @@ fn idle_interval_ms(domain: &SchedulingDomain) -> u64 {
     }
 }
 
-/// The next moment after this one at which a group with an idle PU tries, ms.
+/// The next moment after this one at which a group with an idle CPU tries, ms.
 pub(super) fn next_idle_balance_ms(shape: &OsTopology, ms: u64) -> u64 {
     let intervals = shape.domains.iter().map(idle_interval_ms);
     let next = intervals.map(|interval| (ms / interval + 1) * interval);
@@ -184,7 +186,7 @@ impl OsModel for Linux {
             PlacementReason::Start => None,
             PlacementReason::Wake | PlacementReason::Moved => self.wake_pu(view, thread),
         };
-        // A mask always names a PU of the machine, so the search over all domains finds one.
+        // A mask always names a CPU of the machine, so the search over all domains finds one.
         near.or_else(|| self.start_pu(view, thread)).unwrap_or(0)
     }
 
@@ -225,15 +227,14 @@ impl OsModel for Linux {
 /// Failures that are tolerated in addition to a domain's `cache_nice_tries`.
 const BORNE: u32 = 2;
 
-/// Attempts of idle PUs to take over a thread that runs elsewhere while none waits.
+/// Attempts of idle CPUs to take over a thread that runs elsewhere while none waits.
 ///
 /// Source: Linux 6.1, kernel/sched/fair.c. A thread that runs cannot be pulled, so an attempt of the
 /// balancer fails (`load_balance`, `nr_balance_failed`); only when more than `cache_nice_tries` + 2
-/// have failed one after another does it interrupt the other PU and take its thread
+/// have failed one after another does it interrupt the other CPU and take its thread
 /// (`imbalanced_active_balance`, `active_load_balance_cpu_stop`), after which it counts anew.
 ///
-/// Keys are domain and group, by number. Only one PU of a group tries
-/// (`should_we_balance`).
+/// Keys are domain and group, by number. Only one CPU of a group tries (`should_we_balance`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Attempts(BTreeMap<(usize, usize), AttemptRun>);
 

@@ -44,15 +44,15 @@ const QUANTUM_MS: u64 = 4;
 
 struct LinuxAcmp {
     draw: RandomStream,
-    /// Place in the order of PUs of the one whose turn it is, modulo their number.
+    /// Place in the order of CPUs of the one whose turn it is, modulo their number.
     next: usize,
-    /// By thread, the PU that it was dealt to.
+    /// By thread, the CPU that it was dealt to.
     homes: Vec<Option<usize>>,
-    /// Those of idle large cores, by PU.
+    /// Those of idle large cores, by CPU.
     attempts: Attempts,
 }
 
-/// PUs in the order in which they are dealt: one of each core, then the next of each.
+/// CPUs in the order in which they are dealt: one of each core, then the next of each.
 fn order(view: &OsView<'_>) -> Vec<usize> {
     let cores = &view.shape.cores;
     let most = cores.iter().map(Vec::len).max().unwrap_or(0);
@@ -65,12 +65,12 @@ impl LinuxAcmp {
         self.homes.get(thread).copied().flatten()
     }
 
-    /// The next PU in turn on which a thread may run.
+    /// The next CPU in turn on which a thread may run.
     fn deal_pu(&mut self, view: &OsView<'_>, thread: usize) -> usize {
         let order = order(view);
         let n = order.len();
         let mut turns = (0..n).map(|i| (self.next % n + i) % n);
-        // A mask always names a PU of the machine.
+        // A mask always names a CPU of the machine.
         let turn = turns.find(|&i| view.allows(thread, order[i])).unwrap_or(0);
         self.next = (turn + 1) % n;
         order[turn]

@@ -4,15 +4,15 @@
 //! (PhD thesis, UPC 2015), KUTHS for many cores: groups of cores have private last-level regions,
 //! hardware exchanges threads inside a group only, and the operating system keeps threads in their
 //! group. The first placement is that of `linux`. Wake-up, new-idle pull and periodic balancing
-//! then look no further than the thread's domain. A thread whose mask leaves it no PU there is
+//! then look no further than the thread's domain. A thread whose mask leaves it no CPU there is
 //! placed anew, and stays in the domain that it comes to. On a machine with one LLC domain it is
 //! `linux`.
 //!
 //! `linux-itmt` fills the cores of the largest capacity first, as kernels do on chips that report
 //! priorities (ITMT, `SD_ASYM_PACKING`; Documentation/scheduler/sched-capacity.rst). A thread goes
-//! to an idle core of the largest capacity, else to an idle PU of the largest capacity, else to the
-//! least loaded PU. At balancing ticks an idle core of larger capacity takes over a thread from a
-//! smaller one.
+//! to an idle core of the largest capacity, else to an idle CPU of the largest capacity, else to
+//! the least loaded CPU. At balancing ticks an idle core of larger capacity takes over a thread
+//! from a smaller one.
 
 use super::linux::{Linux, next_idle_balance_ms};
 use super::os_view::least_by_score;
@@ -128,7 +128,7 @@ impl OsModel for LinuxItmt {
             let elsewhere = previous != Some(pu);
             (class, Reverse(view.shape.capacity[pu]), elsewhere)
         };
-        // A mask always names a PU of the machine.
+        // A mask always names a CPU of the machine.
         least_by_score(&mut self.draw, allowed, rank).unwrap_or(0)
     }
 

@@ -1,7 +1,7 @@
-//! Models of the operating system: PUs on which threads start and wake, and moves of threads.
+//! Models of the operating system: CPUs on which threads start and wake, and moves of threads.
 //!
 //! One file per model, one line per model in [`MODELS`]. A model sees what its original could
-//! see: PUs with their domains and queues, threads with their masks; not rates, phases or
+//! see: CPUs with their domains and queues, threads with their masks; not rates, phases or
 //! programs. On a machine with a hardware scheduler it sees logical cores that are all alike.
 
 mod linux;
@@ -36,18 +36,18 @@ pub(crate) enum PlacementReason {
     Moved,
 }
 
-/// A model of the operating system. Threads and PUs by index.
+/// A model of the operating system. Threads and CPUs by index.
 pub(crate) trait OsModel {
-    /// The PU for a thread that has none. It may run on at least one.
+    /// The CPU for a thread that has none. It may run on at least one.
     fn choose_pu(&mut self, view: &OsView<'_>, thread: usize, why: PlacementReason) -> usize;
 
-    /// A queued thread for a PU that has become idle.
+    /// A queued thread for a CPU that has become idle.
     fn pull_thread(&mut self, _view: &OsView<'_>, _pu: usize) -> Option<usize> {
         None
     }
 
     /// The next moment after this one to even out load, ms from the start of the run; `None` if there
-    /// is nothing to even out as long as no thread comes to a PU or leaves it.
+    /// is nothing to even out as long as no thread comes to a CPU or leaves it.
     fn next_balance_ms(&self, _view: &OsView<'_>, _ms: u64) -> Option<u64> {
         None
     }
@@ -58,7 +58,7 @@ pub(crate) trait OsModel {
         None
     }
 
-    /// The PU for every thread at the beginning of a policy's quantum, where the model deals
+    /// The CPU for every thread at the beginning of a policy's quantum, where the model deals
     /// them out anew.
     fn deal_threads(&mut self, _view: &OsView<'_>) -> Vec<(usize, usize)> {
         Vec::new()

@@ -1,16 +1,16 @@
 //! The machine as the operating system knows it: scheduling domains and capacities.
 //!
 //! The levels are those of Linux (Documentation/scheduler/sched-domains.rst): each level is made
-//! of domains and each domain of groups between which it evens out load: PUs of a core, cores of
+//! of domains and each domain of groups between which it evens out load: CPUs of a core, cores of
 //! an LLC domain, LLC domains of a node, nodes.
 
 use crate::chip::{Chip, PuPlace};
 
-/// PUs among which load is balanced, by group.
+/// CPUs among which load is balanced, by group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SchedulingDomain {
     pub(crate) groups: Vec<Vec<usize>>,
-    /// PUs in all.
+    /// CPUs in all.
     pub(crate) weight: usize,
     /// Failed attempts that the kernel bears to spare caches (`cache_nice_tries`; `sd_init`,
     /// kernel/sched/topology.c).
@@ -20,15 +20,15 @@ pub(crate) struct SchedulingDomain {
 /// The machine as far as the operating system knows it.
 #[derive(Clone, Debug)]
 pub(crate) struct OsTopology {
-    /// Per PU.
+    /// Per CPU.
     pub(crate) core: Vec<usize>,
-    /// Per PU.
+    /// Per CPU.
     pub(crate) llc: Vec<usize>,
-    /// Per PU; larger is faster.
+    /// Per CPU; larger is faster.
     pub(crate) capacity: Vec<u32>,
-    /// PUs of each core.
+    /// CPUs of each core.
     pub(crate) cores: Vec<Vec<usize>>,
-    /// PUs of each LLC domain.
+    /// CPUs of each LLC domain.
     pub(crate) llcs: Vec<Vec<usize>>,
     /// Domains of every level, smallest first; those of a single group are left out.
     pub(crate) domains: Vec<SchedulingDomain>,
@@ -42,7 +42,7 @@ impl OsTopology {
         Self::new(chip.places(), capacities)
     }
 
-    /// As many logical cores as the chip has PUs, all alike: neither types nor SMT are known, but
+    /// As many logical cores as the chip has CPUs, all alike: neither types nor SMT are known, but
     /// caches and nodes are, since no hardware scheduler hides where data is.
     pub(crate) fn from_logical_cores(chip: &Chip) -> Self {
         let alike = |(core, place): (usize, &PuPlace)| PuPlace {
@@ -75,13 +75,13 @@ impl OsTopology {
         }
     }
 
-    /// Number of PUs.
+    /// Number of CPUs.
     pub(crate) fn len(&self) -> usize {
         self.core.len()
     }
 }
 
-/// PUs by the number of what they belong to.
+/// CPUs by the number of what they belong to.
 fn members(of: &[usize]) -> Vec<Vec<usize>> {
     let mut sets = vec![Vec::new(); of.iter().max().map_or(0, |most| most + 1)];
     for (pu, &set) in of.iter().enumerate() {
@@ -90,7 +90,7 @@ fn members(of: &[usize]) -> Vec<Vec<usize>> {
     sets
 }
 
-/// The domains of one level, given each PU's group and domain.
+/// The domains of one level, given each CPU's group and domain.
 fn level_domains(group: &[usize], domain: &[usize], nice_tries: u32) -> Vec<SchedulingDomain> {
     let groups = members(group);
     let count = domain.iter().max().map_or(0, |most| most + 1);

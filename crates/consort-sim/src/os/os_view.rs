@@ -1,4 +1,4 @@
-//! View that a model of the operating system has of the machine, and its search for idle PUs.
+//! View that a model of the operating system has of the machine, and its search for idle CPUs.
 
 use super::OsTopology;
 use crate::engine::draw::RandomStream;
@@ -6,7 +6,7 @@ use crate::engine::pu::PuState;
 use crate::engine::thread::SimulatedThread;
 use consort_core::PuId;
 
-/// The machine's queues at an instant. Threads and PUs by index.
+/// The machine's queues at an instant. Threads and CPUs by index.
 #[derive(Clone, Copy)]
 pub(crate) struct OsView<'a> {
     pub(crate) shape: &'a OsTopology,
@@ -20,7 +20,7 @@ pub(crate) struct OsView<'a> {
 }
 
 impl OsView<'_> {
-    /// Runnable threads on a PU.
+    /// Runnable threads on a CPU.
     pub(crate) fn load(&self, pu: usize) -> usize {
         self.pus[pu].load()
     }
@@ -30,45 +30,45 @@ impl OsView<'_> {
         pus.iter().map(|&pu| self.load(pu)).sum()
     }
 
-    /// True if a thread may run on a PU.
+    /// True if a thread may run on a CPU.
     pub(crate) fn allows(&self, thread: usize, pu: usize) -> bool {
         let home = self.homes.get(thread).copied().flatten();
         let kept_from = home.is_some_and(|llc| llc != self.shape.llc[pu]);
         !kept_from && self.threads[thread].queue.allowed.contains(PuId(pu as u32))
     }
 
-    /// The PU where a thread is or was.
+    /// The CPU where a thread is or was.
     pub(crate) fn previous_pu(&self, thread: usize) -> Option<usize> {
         self.threads[thread].queue.pu
     }
 
-    /// Threads that need a PU.
+    /// Threads that need a CPU.
     pub(crate) fn runnable_threads(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.threads.len()).filter(|&t| self.threads[t].is_runnable())
     }
 
-    /// True if a queued thread may be moved to another PU.
+    /// True if a queued thread may be moved to another CPU.
     fn may_move(&self, thread: usize, to: usize) -> bool {
         let ran_until = self.threads[thread].queue.ran_until;
         let is_hot = ran_until > 0 && self.now_ps < ran_until + self.hot_ps;
         !is_hot && self.allows(thread, to)
     }
 
-    /// The thread at the end of a PU's queue that may go to another: it loses the least by going to
-    /// the end of that one's.
+    /// The thread at the end of a CPU's queue that may go to another: it loses the least by going
+    /// to the end of that one's.
     pub(crate) fn last_queued_for(&self, from: usize, to: usize) -> Option<usize> {
         let mut queue = self.pus[from].queue.iter().rev().copied();
         queue.find(|&t| self.may_move(t, to))
     }
 
-    /// The longest-queued thread of a PU that may go to another.
+    /// The longest-queued thread of a CPU that may go to another.
     pub(crate) fn first_queued_for(&self, from: usize, to: usize) -> Option<usize> {
         let mut queue = self.pus[from].queue.iter().copied();
         queue.find(|&t| self.may_move(t, to))
     }
 }
 
-/// The allowed PU of `among` whose core is idlest, and on it the idlest.
+/// The allowed CPU of `among` whose core is idlest, and on it the idlest.
 pub(crate) fn idlest_pu(
     view: &OsView<'_>,
     draw: &mut RandomStream,
@@ -88,7 +88,7 @@ pub(crate) fn idlest_pu(
     least_by_score(draw, allowed, score)
 }
 
-/// The LLC domain with the fewest runnable threads per PU among those where a thread may run.
+/// The LLC domain with the fewest runnable threads per CPU among those where a thread may run.
 pub(crate) fn idlest_llc(
     view: &OsView<'_>,
     draw: &mut RandomStream,
@@ -96,7 +96,7 @@ pub(crate) fn idlest_llc(
 ) -> Option<usize> {
     let open = |pus: &[usize]| pus.iter().any(|&pu| view.allows(thread, pu));
     let llcs = (0..view.shape.llcs.len()).filter(|&l| open(&view.shape.llcs[l]));
-    // In 1024ths of a thread per PU: fractions in lowest terms would need cross products.
+    // In 1024ths of a thread per CPU: fractions in lowest terms would need cross products.
     least_by_score(draw, llcs, |l| {
         view.sum(&view.shape.llcs[l]) * 1024 / view.shape.llcs[l].len()
     })

@@ -24,7 +24,7 @@ impl OsModel for PinnedModel {
         }
         let n = view.shape.len();
         let mut turns = (0..n).map(|i| (self.next + i) % n);
-        // A mask always names a PU of the machine.
+        // A mask always names a CPU of the machine.
         let pu = turns.find(|&pu| view.allows(thread, pu)).unwrap_or(0);
         self.next = (pu + 1) % n;
         pu
@@ -44,7 +44,7 @@ struct RandomModel {
 impl OsModel for RandomModel {
     fn choose_pu(&mut self, view: &OsView<'_>, thread: usize, _: PlacementReason) -> usize {
         let allowed = (0..view.shape.len()).filter(|&pu| view.allows(thread, pu));
-        // A mask always names a PU of the machine.
+        // A mask always names a CPU of the machine.
         least_by_score(&mut self.draw, allowed, |pu| view.load(pu)).unwrap_or(0)
     }
 

@@ -67,8 +67,7 @@ impl Phase {
         }
     }
 
-    /// The curve of data misses for lines of so many bytes, which [`LineEffect`] makes
-    /// misses of.
+    /// The curve of data misses for lines of so many bytes, which [`LineEffect`] makes misses of.
     pub(crate) fn data_for(&self, line_bytes: f64) -> &MissCurve {
         pick(&self.data, self.data_128.as_ref(), line_bytes)
     }

@@ -1,7 +1,6 @@
 //! Extra quantities by name, for studies: `l2-misses per 100 cycles`.
 //!
-//! They come from the machine's events as everything else does, in turns and
-//! with noise.
+//! They come from the machine's events as everything else does, in turns and with noise.
 
 use super::signals::LastCounts;
 use crate::machine::{PmuEventSpec, Quantity};
@@ -30,7 +29,7 @@ pub struct Readout {
 pub enum ReadoutUnit {
     /// By so many of another quantity.
     Quantity(f64, Quantity),
-    /// By a second on a PU.
+    /// By a second on a CPU.
     Second,
 }
 

@@ -183,7 +183,7 @@ pub(super) struct EventCount {
     pub(super) amount: f64,
     /// Cycles as read in the same quantum, above 0.
     pub(super) cycles: f64,
-    /// Time on a PU in the quantum, s.
+    /// Time on a CPU in the quantum, s.
     pub(super) on_pu_s: f64,
     /// Start of the quantum, ns since the thread was first sampled.
     pub(super) begin_ns: u64,

@@ -152,8 +152,7 @@ impl SimulatedPmu {
         sample
     }
 
-    /// The readout of a thread, by its place in the request; none before its
-    /// events have counted.
+    /// The readout of a thread, by its place in the request; none before its events have counted.
     pub fn readout(&self, thread: ThreadId, index: usize) -> Option<ReadoutValue> {
         let watched = self.threads.get(&thread)?;
         let readout = self.readouts.get(index)?;

@@ -1,9 +1,9 @@
 //! Shares of the machine's energy that threads are charged with.
 //!
 //! A thread's own energy is that of its instructions and accesses and its part of its core's static
-//! power while it was on a PU. What is left of the machine's, that of uncore and idle cores, is
-//! shared out by the time that threads were on PUs: threads that keep the machine awake pay for it.
-//! So the shares sum to the machine's energy, like a package meter's that is shared out by
+//! power while it was on a CPU. What is left of the machine's, that of uncore and idle cores, is
+//! shared out by the time that threads were on CPUs: threads that keep the machine awake pay for
+//! it. So the shares sum to the machine's energy, like a package meter's that is shared out by
 //! activity.
 //!
 //! Pitfall: the energy of an interval in which nothing ran is charged to no thread.
@@ -14,7 +14,7 @@ use consort_core::{Reading, Sample, Signal, Tier};
 
 /// Division of an interval's energy among the threads.
 pub(super) struct IntervalEnergyShares {
-    /// Energy that is no thread's own, per time on a PU, W.
+    /// Energy that is no thread's own, per time on a CPU, W.
     rest_w: f64,
 }
 

@@ -174,7 +174,7 @@ impl SimMachine {
         sample
     }
 
-    /// Carries out a mapping from logical cores to PUs. A logical core in kernel mode stays, and
+    /// Carries out a mapping from logical cores to CPUs. A logical core in kernel mode stays, and
     /// with it the whole mapping.
     pub(super) fn enact_mapping(&mut self, plan: &Plan) -> EnactmentReport {
         let mut enacted = EnactmentReport::default();
@@ -196,7 +196,7 @@ impl SimMachine {
     }
 }
 
-/// The PU that a plan gives a logical core, if it gives it exactly one.
+/// The CPU that a plan gives a logical core, if it gives it exactly one.
 fn planned_pu(plan: &Plan, logical: usize) -> Option<usize> {
     match plan.placements.get(&logical_core_id(logical))? {
         Placement::Restricted(pus) if pus.len() == 1 => pus.first().map(|pu| pu.0 as usize),

@@ -1,8 +1,7 @@
 //! The simulated machine as a [`Machine`]: one quantum per observation.
 //!
-//! Usage: make one of a chip, instances and settings; hand it to a
-//! [`consort_core::ControlLoop`]; when the loop ends, take it back and ask for
-//! [`SimMachine::results`].
+//! Usage: make one of a chip, instances and settings; hand it to a [`consort_core::ControlLoop`];
+//! when the loop ends, take it back and ask for [`SimMachine::results`].
 //!
 //! Pitfall: policies must not get hold of the machine, only of what the control loop shows them;
 //! [`SimMachine::oracle`] shows the inner truth.
@@ -23,7 +22,7 @@ mod energy_shares;
 mod forms;
 
 /// One in so many quanta is a slice longer; prime, so that turns among two, three or four threads
-/// of a PU and turns among two or four PUs have no common period.
+/// of a CPU and turns among two or four CPUs have no common period.
 const SKIPS_EVERY: u64 = 11;
 
 /// Reason why the simulated machine refuses a plan.
@@ -95,11 +94,11 @@ impl SimMachine {
         self.engine.set_observer(observer);
     }
 
-    /// Gives every logical core the physical PU listed for it, as a hardware scheduler does: each
-    /// thread that thereby changes its PU pays for registers, pipeline and caches.
+    /// Gives every logical core the physical CPU listed for it, as a hardware scheduler does: each
+    /// thread that thereby changes its CPU pays for registers, pipeline and caches.
     ///
     /// # Errors
-    /// A list that does not name every PU once.
+    /// A list that does not name every CPU once.
     pub fn remap(&mut self, physical: &[usize]) -> Result<(), EngineError> {
         self.engine.remap(physical)
     }
@@ -180,9 +179,9 @@ impl SimMachine {
 
     /// By how much the quantum that begins is longer: one in [`SKIPS_EVERY`] by a time slice, where
     /// the operating system's own quantum is as long as a slice. Quanta stay aligned with slices,
-    /// but do not beat with them: threads that share a PU would otherwise take turns in step with
-    /// the policy's exchanges, and always the same one would be on when their PU's turn for a large
-    /// core comes.
+    /// but do not beat with them: threads that share a CPU would otherwise take turns in step with
+    /// the policy's exchanges, and always the same one would be on when their CPU's turn for a
+    /// large core comes.
     fn extra_slice_ns(&mut self) -> u64 {
         let slice_ns = (self.chip.spec().os.slice_ms * 1e6) as u64;
         let in_step = self.wishes.form == PolicyForm::Software && self.quantum_ns == slice_ns;

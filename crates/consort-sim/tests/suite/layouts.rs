@@ -8,7 +8,7 @@ fn chip(name: &str) -> Chip {
     Chip::new(&spec, None).expect("a preset has CPUs")
 }
 
-/// Cores, PUs, L2 domains, LLC domains, nodes, packages.
+/// Cores, CPUs, L2 domains, LLC domains, nodes, packages.
 fn shape(name: &str) -> [usize; 6] {
     let chip = chip(name);
     let Domains {

@@ -3,9 +3,8 @@
 //! `guest-probe perf` takes software-clock samples of its own thread and prints what came.
 //! `guest-probe threads N` starts N named threads and prints each one's mask.
 //! `guest-probe masks FIRST` prints the mask of each thread of the workload, whose programs have
-//! higher process ids than `FIRST`.
-//! `guest-probe cookies NAME...` prints the core-scheduling cookie of each thread whose name begins
-//! so, and of each that has one.
+//! higher process ids than `FIRST`. `guest-probe cookies NAME...` prints the core-scheduling cookie
+//! of each thread whose name begins so, and of each that has one.
 //!
 //! Pitfall: emulated time means nothing, so both work until something has happened, with a bound
 //! in iterations.
@@ -151,7 +150,7 @@ impl ProcTask {
         Ok(self.read("comm")?.trim().to_owned())
     }
 
-    /// The PUs that it may use, as Linux writes them.
+    /// The CPUs that it may use, as Linux writes them.
     fn mask(&self) -> Result<String, std::io::Error> {
         let status = self.read("status")?;
         let mask = status

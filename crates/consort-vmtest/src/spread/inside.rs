@@ -94,7 +94,7 @@ fn write_snapshots(snapshots: &[SpreadSnapshot], out: &mut impl Write) -> std::i
         .try_for_each(|snapshot| writeln!(out, "{snapshot}"))
 }
 
-/// Long enough for a full machine to have a process on every PU (`after_ms = 300` of the
+/// Long enough for a full machine to have a process on every CPU (`after_ms = 300` of the
 /// placements).
 const SETTLE: Duration = Duration::from_millis(300);
 

@@ -120,7 +120,7 @@ fn list(numbers: &[impl ToString]) -> String {
 /// Extent of a measurement of ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndsExtent {
-    /// The machine that the guests show. As many processes start as it has PUs.
+    /// The machine that the guests show. As many processes start as it has CPUs.
     pub topology: GuestTopology,
     /// Guests to boot one after another, each with its own draw of the processes that end.
     pub guests: NonZeroU64,

@@ -9,9 +9,9 @@
 //! same for the threads that remain when others end. `linux-placements` is both sides in one
 //! program.
 //!
-//! Pitfalls: the thread that starts the others and takes the snapshots needs a PU too. It sleeps
-//! between snapshots, but on a full machine a snapshot puts it on the PU of a spinning thread for a
-//! moment, which the balancer may act on.
+//! Pitfalls: the thread that starts the others and takes the snapshots needs a CPU too. It sleeps
+//! between snapshots, but on a full machine a snapshot puts it on the CPU of a spinning thread for
+//! a moment, which the balancer may act on.
 
 mod document;
 mod inside;

@@ -55,12 +55,12 @@ pub struct SpreadSnapshot {
     pub elapsed_us: u64,
     /// Number of times that the threads together had moved since their births.
     pub migrations: u64,
-    /// The PU of each thread.
+    /// The CPU of each thread.
     pub pus: Vec<PuId>,
 }
 
 impl Display for SpreadSnapshot {
-    /// `look ARRIVAL AFTER_MS ELAPSED_US MIGRATIONS PU,PU`
+    /// `look ARRIVAL AFTER_MS ELAPSED_US MIGRATIONS CPU,CPU`
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let pus: Vec<String> = self.pus.iter().map(PuId::to_string).collect();
         write!(

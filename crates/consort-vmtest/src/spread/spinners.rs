@@ -1,7 +1,7 @@
-//! Threads that want a PU all the time.
+//! Threads that want a CPU all the time.
 //!
-//! They execute `pause`, on which qemu turns to the next PU when one host thread emulates all of
-//! them. The guest's kernel still sees a thread that never gives up its PU.
+//! They execute `pause`, on which qemu turns to the next CPU when one host thread emulates all of
+//! them. The guest's kernel still sees a thread that never gives up its CPU.
 
 use crate::error::VmError;
 use crate::spread::snapshot::SpinnerArrival;
@@ -123,7 +123,7 @@ const PROCESSOR_AFTER_NAME: usize = 39 - 3;
 /// Line of `/proc/pid/sched` (the kernel's `Documentation/scheduler/sched-debug.rst`).
 const MIGRATIONS: &str = "se.nr_migrations";
 
-/// The PU that the thread runs on or last ran on. `task` is `/proc/PID` or `/proc/PID/task/TID`.
+/// The CPU that the thread runs on or last ran on. `task` is `/proc/PID` or `/proc/PID/task/TID`.
 pub(super) fn read_pu(task: &Path) -> Result<PuId, VmError> {
     read_value(&task.join("stat"), |text| {
         let (_, after_name) = text.rsplit_once(')')?;
@@ -132,7 +132,7 @@ pub(super) fn read_pu(task: &Path) -> Result<PuId, VmError> {
     })
 }
 
-/// Number of times that the thread has moved to another PU since its birth.
+/// Number of times that the thread has moved to another CPU since its birth.
 pub(super) fn read_migrations(task: &Path) -> Result<u64, VmError> {
     read_value(&task.join("sched"), |text| {
         let line = text.lines().find(|line| line.starts_with(MIGRATIONS))?;

@@ -7,19 +7,19 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 
-/// Number of threads of each PU of each core, whichever the cores and PUs are.
+/// Number of threads of each CPU of each core, whichever the cores and CPUs are.
 ///
-/// The text form names every core by the threads on its PUs, the fullest PU first and joined by
-/// `|`; cores come with the most threads first, then with the fullest PU first, and are separated
+/// The text form names every core by the threads on its CPUs, the fullest CPU first and joined by
+/// `|`; cores come with the most threads first, then with the fullest CPU first, and are separated
 /// by a space. Four threads on four cores of two ways are `1|0 1|0 1|0 1|0` if each has a core,
-/// `1|1 1|0 1|0 0|0` if two share a core, and `2|0 1|0 1|0 0|0` if two share a PU.
+/// `1|1 1|0 1|0 0|0` if two share a core, and `2|0 1|0 1|0 0|0` if two share a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadSpread {
     cores: Vec<Vec<usize>>,
 }
 
 impl ThreadSpread {
-    /// Sorts threads on these PUs into the machine's cores. PUs that the machine does not have
+    /// Sorts threads on these CPUs into the machine's cores. CPUs that the machine does not have
     /// count for nothing.
     #[must_use]
     pub fn new(topology: &Topology, pus: &[PuId]) -> Self {
@@ -47,7 +47,7 @@ impl ThreadSpread {
         self.cores.iter().any(|core| core.iter().sum::<usize>() > 1)
     }
 
-    /// Returns true if some threads share a PU, and so take turns.
+    /// Returns true if some threads share a CPU, and so take turns.
     #[must_use]
     pub fn shares_pu(&self) -> bool {
         self.cores.iter().flatten().any(|&threads| threads > 1)
@@ -200,7 +200,7 @@ mod tests {
         assert!(spread(&[5, 5]).shares_pu());
     }
 
-    /// Pus 2k and 2k+1 are a core: swaps cores `a` and `b`, and the PUs of every core.
+    /// Pus 2k and 2k+1 are a core: swaps cores `a` and `b`, and the CPUs of every core.
     fn renamed(pu: u32, a: u32, b: u32) -> u32 {
         let core = match pu / 2 {
             core if core == a => b,

@@ -4,11 +4,11 @@ use crate::support::{WORKOVER, boot, check_nothing_left, guest, json};
 use consort_vmtest::{GuestOutput, GuestTopology, LoadShare, Scenario, ScenarioKind};
 use serde_json::Value;
 
-/// Least share of the time that as many busy threads as PUs stay in place. A busy host starves
+/// Least share of the time that as many busy threads as CPUs stay in place. A busy host starves
 /// guests, and then quanta last for seconds, in which threads that have drifted are not looked at.
 const HELD: f64 = 0.6;
 
-/// A run of workover: four fp threads, and so many others that the PUs are shared by so many.
+/// A run of workover: four fp threads, and so many others that the CPUs are shared by so many.
 fn run(name: &'static str, enact: &'static str, int: u32, sleepers: u32, foreign: u32) -> Scenario {
     let held = ScenarioKind::Held {
         seconds: 14,

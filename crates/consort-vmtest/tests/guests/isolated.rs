@@ -12,7 +12,7 @@ echo isolated > $group/cpuset.cpus.partition
 cat $group/cpuset.cpus.partition
 ";
 
-/// Two threads that spin, on the two PUs of the isolated core.
+/// Two threads that spin, on the two CPUs of the isolated core.
 const SPIN: &str = "
 echo $$ > /sys/fs/cgroup/isolated/cgroup.procs
 exec consort run --override --policy spread --interval 500ms --no-back-off --format json -- \

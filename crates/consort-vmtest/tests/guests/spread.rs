@@ -35,7 +35,7 @@ fn idle_cores_are_taken_first_and_then_idle_pus() {
     check_document(&measurement, &host);
 }
 
-/// Asserts that every repetition is there once for each moment, with all of its threads on PUs of
+/// Asserts that every repetition is there once for each moment, with all of its threads on CPUs of
 /// the guest.
 fn check_all_counted(measurement: &Measurement) {
     let tally = &measurement.tally.counts;
@@ -48,7 +48,7 @@ fn check_all_counted(measurement: &Measurement) {
     }
 }
 
-/// Asserts that in the end no thread shares a PU, nor a core while there are enough.
+/// Asserts that in the end no thread shares a CPU, nor a core while there are enough.
 fn check_settled(measurement: &Measurement) {
     let late = |(key, _): &(&(usize, SpinnerArrival, u64), &SpreadCounts)| key.2 == LATE_MS;
     for ((threads, arrival, _), counts) in measurement.tally.counts.iter().filter(late) {

@@ -13,11 +13,11 @@ use std::time::Duration;
 /// other things.
 pub const LIMIT: Duration = Duration::from_secs(600);
 
-/// The policies' options for threads that get little of a PU.
+/// The policies' options for threads that get little of a CPU.
 pub const WORKOVER: &str = "workover:active=0.002";
 pub const AGGREGATE: &str = "aggregate:active=0.002";
 
-/// `PU siblings package l2-sharers llc-sharers node` for each PU.
+/// `CPU siblings package l2-sharers llc-sharers node` for each CPU.
 const SHOW_TOPOLOGY: &str = r#"
 cd /sys/devices/system/cpu
 for pu in cpu[0-9]*; do
@@ -101,7 +101,7 @@ pub fn masks(outcome: &GuestOutput, section: &str) -> Vec<ThreadMask> {
     thread_masks(outcome.output(section).unwrap()).unwrap()
 }
 
-/// Asserts that all threads may use exactly these PUs.
+/// Asserts that all threads may use exactly these CPUs.
 pub fn check_free(outcome: &GuestOutput, section: &str, threads: usize, pus: &str) {
     let masks = masks(outcome, section);
     assert_eq!(masks.len(), threads, "{section}");
@@ -112,7 +112,7 @@ pub fn check_free(outcome: &GuestOutput, section: &str, threads: usize, pus: &st
     );
 }
 
-/// Asserts that no thread may leave these PUs.
+/// Asserts that no thread may leave these CPUs.
 pub fn check_inside(masks: &[ThreadMask], pus: &str) {
     let all: PuSet = pus.parse().unwrap();
     assert!(

@@ -55,7 +55,7 @@ fn check_choice(outcome: &GuestOutput, section: &str, policy: &str, reason: &str
     assert!(why.contains(reason), "{section}: {why}");
 }
 
-/// Asserts that every thread has a PU of its own, and every core two threads.
+/// Asserts that every thread has a CPU of its own, and every core two threads.
 fn check_seated(masks: &[ThreadMask], topology: &Topology) {
     let pus: BTreeSet<_> = masks
         .iter()
@@ -72,7 +72,7 @@ fn check_seated(masks: &[ThreadMask], topology: &Topology) {
     }
 }
 
-/// The report of a story: the policy, a pair on both PUs of a core, no more moves than plans could
+/// The report of a story: the policy, a pair on both CPUs of a core, no more moves than plans could
 /// want.
 fn check_report(outcome: &GuestOutput) {
     let report = json(outcome, "symbiotic-report");

@@ -109,7 +109,7 @@ pub(crate) struct ThreadRow {
     pub(crate) name: String,
     /// CPU time, s.
     pub(crate) cpu_s: f64,
-    /// Time in which it could run and had no PU, s; `None` if it is not known.
+    /// Time in which it could run and had no CPU, s; `None` if it is not known.
     pub(crate) wait_s: Option<f64>,
     /// Limit of its control group that held it, and the share of the group's periods in which it did;
     /// `None` if none did.
@@ -206,7 +206,7 @@ pub(crate) struct SamplingCounts {
 /// Large and small cores, and the measure of progress for the policies that use them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct AsymmetryReport {
-    /// PUs of the cores with the highest capacity.
+    /// CPUs of the cores with the highest capacity.
     pub(crate) large: PuSet,
     /// All others.
     pub(crate) small: PuSet,

@@ -150,7 +150,7 @@ fn write_hidden_count(out: &mut String, n: u64, cpu_s: f64) {
     }
 }
 
-/// Share of the time that a thread could run from which on waiting for a PU is starving.
+/// Share of the time that a thread could run from which on waiting for a CPU is starving.
 const STARVED_FROM: f64 = 0.9;
 
 /// Describes threads that hardly got a CPU although they could run; `None` if there are none. Threads

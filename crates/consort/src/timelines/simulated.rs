@@ -1,10 +1,10 @@
-//! The timeline of a simulated run: a row per PU, with the threads on it.
+//! The timeline of a simulated run: a row per CPU, with the threads on it.
 //!
-//! A slice is a thread on a PU in one phase of its program. Time in which the kernel switches to it
-//! or serves its calls is an argument of the slice, because such segments are too short to see.
+//! A slice is a thread on a CPU in one phase of its program. Time in which the kernel switches to
+//! it or serves its calls is an argument of the slice, because such segments are too short to see.
 //! Counters are instructions per cycle of each program and the use of the memory of each node.
 //!
-//! Pitfall: a slice is written when the next one on its PU begins or at the end; the file is not
+//! Pitfall: a slice is written when the next one on its CPU begins or at the end; the file is not
 //! sorted by time, which viewers do not need.
 
 use super::TimelineFile;
@@ -92,7 +92,7 @@ impl Observer for SimulationTimeline {
     }
 }
 
-/// A thread on a PU in one phase.
+/// A thread on a CPU in one phase.
 #[derive(Clone, Debug)]
 struct OpenSlice {
     thread: ThreadId,
@@ -118,18 +118,18 @@ struct ProgramCounter {
     /// Value that was written last.
     ipc: f64,
     completions: u32,
-    /// The PU on which one of its threads was last.
+    /// The CPU on which one of its threads was last.
     last_pu: usize,
 }
 
 /// Events of a simulated run.
 struct SimulationTrace<W: Write> {
     trace: TraceWriter<W>,
-    /// Process of each PU.
+    /// Process of each CPU.
     processes: Vec<u32>,
-    /// Per PU, the slice that may still grow.
+    /// Per CPU, the slice that may still grow.
     open: Vec<Option<OpenSlice>>,
-    /// The PU of each thread's last segment.
+    /// The CPU of each thread's last segment.
     last_pus: BTreeMap<ThreadId, usize>,
     programs: BTreeMap<ProgramId, ProgramCounter>,
     /// Use of the memory of each node that was written last.
@@ -161,8 +161,8 @@ impl<W: Write> SimulationTrace<W> {
         })
     }
 
-    /// Adds a segment. One that follows the last on its PU, of the same thread in the same phase,
-    /// lengthens its slice; one of a thread that was on another PU is a migration.
+    /// Adds a segment. One that follows the last on its CPU, of the same thread in the same phase,
+    /// lengthens its slice; one of a thread that was on another CPU is a migration.
     fn add_segment(&mut self, segment: &RunSegment<'_>) -> io::Result<()> {
         if segment.to_ps <= segment.from_ps || segment.pu >= self.open.len() {
             return Ok(());
@@ -251,7 +251,7 @@ impl<W: Write> SimulationTrace<W> {
         Ok(())
     }
 
-    /// Ends the slices of a program and marks the PU on which it was last.
+    /// Ends the slices of a program and marks the CPU on which it was last.
     fn add_completion(&mut self, id: ProgramId, at_ps: u64) -> io::Result<()> {
         for pu in 0..self.open.len() {
             let is_its = |open: &mut OpenSlice| open.thread.program() == id;
@@ -346,7 +346,7 @@ mod tests {
         }
     }
 
-    /// Runs on a PU in ms, as (tid, PU, begin and end, use, phase).
+    /// Runs on a CPU in ms, as (tid, CPU, begin and end, use, phase).
     type Run = (u32, usize, [u64; 2], PuUse, usize);
 
     fn written(runs: &[Run], complete_at_ms: Option<u64>) -> Vec<Value> {

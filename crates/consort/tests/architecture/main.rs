@@ -1,6 +1,5 @@
-//! The rules of the house that the compiler does not check: which crate may
-//! depend on which, and that the tree keeps the shape that ARCHITECTURE.md
-//! describes.
+//! The rules of the house that the compiler does not check: which crate may depend on which, and
+//! that the tree keeps the shape that ARCHITECTURE.md describes.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test may fail loudly")]
 

@@ -176,7 +176,7 @@ pub fn comm_of(pid: u32) -> String {
     text.trim().to_owned()
 }
 
-/// Number of PUs that this process may use.
+/// Number of CPUs that this process may use.
 pub fn pus() -> usize {
     std::thread::available_parallelism().unwrap().get()
 }

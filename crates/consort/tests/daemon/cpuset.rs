@@ -13,7 +13,7 @@ pub struct Cpuset {
 }
 
 impl Cpuset {
-    /// Made with all PUs of the hierarchy, or a word on why there is none.
+    /// Made with all CPUs of the hierarchy, or a word on why there is none.
     pub fn make(name: &str) -> Option<Self> {
         let made = Self::try_make(name);
         if made.is_none() {
@@ -41,12 +41,12 @@ impl Cpuset {
         self.write("tasks", &spinner.id()).unwrap();
     }
 
-    /// Leaves it one PU.
+    /// Leaves it one CPU.
     pub fn shrink(&self, pu: usize) {
         self.write("cpuset.cpus", &pu.to_string()).unwrap();
     }
 
-    /// Gives it all PUs.
+    /// Gives it all CPUs.
     pub fn grow(&self) {
         self.write("cpuset.cpus", &self.all).unwrap();
     }

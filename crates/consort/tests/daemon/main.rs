@@ -189,7 +189,7 @@ fn wait_for_mask(pid: u32, is_right: impl Fn(&str) -> bool) {
     });
 }
 
-/// Returns true where this host has PUs to choose among; says so when it has not.
+/// Returns true where this host has CPUs to choose among; says so when it has not.
 fn has_choice() -> bool {
     if pus() < 2 {
         skipped("a single CPU leaves nothing to place");

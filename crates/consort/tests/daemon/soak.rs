@@ -74,7 +74,7 @@ impl Soak {
         self.spinners.push(spinner);
     }
 
-    /// Takes all PUs but one away below managed threads, or gives them back.
+    /// Takes all CPUs but one away below managed threads, or gives them back.
     fn resize(&mut self) {
         let to = self.chance.random_range(0..3);
         match &self.cpuset {

@@ -21,7 +21,7 @@ pub struct Attribution {
     pub time: f64,
     /// Part of executed cycles.
     pub cycles: f64,
-    /// Part of utilisation: waits of the program for PUs, siblings, input and output.
+    /// Part of utilisation: waits of the program for CPUs, siblings, input and output.
     pub utilisation: f64,
     /// Parts of `cycles`, by resource with known stall cycles.
     pub resources: BTreeMap<SharedResource, f64>,

@@ -26,7 +26,7 @@ use std::fmt;
 pub struct Usage {
     /// Time of a run, s: the source's `Exec_Time`.
     pub time_s: f64,
-    /// Cycles of its threads on PUs, summed: `Exec_Cycles`. If cycles are not counted, CPU time in
+    /// Cycles of its threads on CPUs, summed: `Exec_Cycles`. If cycles are not counted, CPU time in
     /// ns may replace them as long as the frequency is the same under all mappings.
     pub cycles: Option<f64>,
     /// Share of the cores' time that its threads were on them, 0 to 1: `Utilisation`.

@@ -144,7 +144,7 @@ mod tests {
         })
     }
 
-    /// PUs of the threads after an activity, with these bottlenecks.
+    /// CPUs of the threads after an activity, with these bottlenecks.
     fn after(did: [Did; 4], bottlenecks: &[Bottleneck]) -> Vec<u32> {
         let mut bench = Bench::new(chip(1, 3, 1), Bis::default());
         bench.tell(bottlenecks);

@@ -12,7 +12,7 @@
 //!   quantum's exchange takes effect when the quantum ends.
 //!
 //! Observes which threads are active: runnable and not waiting for siblings, spinning or asleep. In
-//! software form a thread that is queued behind others counts as active, because it waits for a PU
+//! software form a thread that is queued behind others counts as active, because it waits for a CPU
 //! and not for a sibling. If intervals do not end with activity, as on live machines, changes are
 //! noticed at the end of the quantum.
 //!
@@ -251,7 +251,7 @@ mod tests {
                 ..BUSY
             })
         };
-        // Groups are PUs 0 and 2, 1 and 3. Thread 0 waits while three run for 300, then thread 0
+        // Groups are CPUs 0 and 2, 1 and 3. Thread 0 waits while three run for 300, then thread 0
         // runs alone for 240: thread 2 has 100, by its group alone it would have 300.
         let pus = bench.turn(&did([true, false, false, false]), 0, IntervalEnd::Quantum);
         assert_eq!(pus, [2, 1, 0, 3]);

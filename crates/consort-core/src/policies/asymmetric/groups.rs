@@ -4,7 +4,7 @@ use crate::ids::PuId;
 use crate::policy::PolicyError;
 use crate::topology::Topology;
 
-/// PUs of the large and the small cores of a group.
+/// CPUs of the large and the small cores of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::policies) struct GroupPus {
     pub(super) large: Vec<PuId>,
@@ -28,8 +28,8 @@ pub(in crate::policies) struct ExchangeGroups(Vec<GroupPus>);
 impl ExchangeGroups {
     /// Divides a machine into groups. Large cores are those with the highest capacity. If every LLC
     /// domain has both kinds, groups do not span domains, so that exchanges stay within one cache
-    /// (Markovic, KUTHS for many cores). Within a domain, each PU of a large core gets an equal
-    /// share of the small PUs. If there are more large than small PUs, each small one gets its
+    /// (Markovic, KUTHS for many cores). Within a domain, each CPU of a large core gets an equal
+    /// share of the small CPUs. If there are more large than small CPUs, each small one gets its
     /// share of the large ones.
     pub(in crate::policies) fn from_topology(topology: &Topology) -> Self {
         let llcs = topology.llcs().iter();
@@ -67,7 +67,7 @@ impl ExchangeGroups {
     }
 }
 
-/// The PUs of a region, by kind, in ascending order.
+/// The CPUs of a region, by kind, in ascending order.
 fn collect_region(topology: &Topology, inside: impl Fn(PuId) -> bool) -> GroupPus {
     let types = topology.core_types();
     let capacity = |core_type: usize| types.get(core_type).map_or(0, |t| t.capacity);
@@ -89,7 +89,7 @@ fn collect_region(topology: &Topology, inside: impl Fn(PuId) -> bool) -> GroupPu
     found
 }
 
-/// Divides a region into as many groups as it has PUs of the rarer kind.
+/// Divides a region into as many groups as it has CPUs of the rarer kind.
 fn divide_region(region: &GroupPus) -> Vec<GroupPus> {
     let n = region.large.len().min(region.small.len());
     let share = |pus: &[PuId], i: usize| pus[i * pus.len() / n..(i + 1) * pus.len() / n].to_vec();

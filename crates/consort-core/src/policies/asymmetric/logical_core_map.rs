@@ -1,4 +1,4 @@
-//! Logical cores, the PUs that they are on, and what a rule sees of them.
+//! Logical cores, the CPUs that they are on, and what a rule sees of them.
 
 use super::groups::{ExchangeGroups, GroupPus};
 use crate::ids::{PuId, ThreadId};
@@ -13,7 +13,7 @@ pub(super) struct ActiveThread<'a> {
     /// Progress in the interval: instructions if they are counted, else ns of CPU time.
     pub(super) progress: f64,
     pub(super) sample: &'a Sample,
-    /// Time on a PU in the interval, ns.
+    /// Time on a CPU in the interval, ns.
     pub(super) cpu_ns: f64,
 }
 
@@ -116,8 +116,8 @@ struct MappedCore {
     members: Vec<ThreadId>,
 }
 
-/// The mapping from logical cores to PUs. In hardware form each observed thread is a logical core
-/// and is alone on one here. In software form the threads that share a PU are exchanged together,
+/// The mapping from logical cores to CPUs. In hardware form each observed thread is a logical core
+/// and is alone on one here. In software form the threads that share a CPU are exchanged together,
 /// as the logical core that they share would be.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogicalCoreMap {
@@ -128,8 +128,8 @@ pub(super) struct LogicalCoreMap {
 
 impl LogicalCoreMap {
     /// Adds new threads, removes exited ones, and evens out the runnable threads of the logical
-    /// cores. Threads that may not run on all PUs of the groups are left alone, because an exchange
-    /// could send them to any.
+    /// cores. Threads that may not run on all CPUs of the groups are left alone, because an
+    /// exchange could send them to any.
     pub(super) fn follow_threads(&mut self, groups: &ExchangeGroups, observation: &Observation) {
         let pus: Vec<PuId> = groups.iter().flat_map(GroupPus::iter).collect();
         let known: BTreeSet<PuId> = self.cores.iter().map(|core| core.pu).collect();
@@ -162,7 +162,7 @@ impl LogicalCoreMap {
             .flat_map(|core| core.members.iter().copied())
     }
 
-    /// Puts a new thread where fewest are; among equals, on the PU where it runs.
+    /// Puts a new thread where fewest are; among equals, on the CPU where it runs.
     fn add_thread(&mut self, thread: &ThreadObservation) {
         let emptiest = self
             .cores
@@ -255,7 +255,7 @@ impl LogicalCoreMap {
         self.before = active.map(|t| (t.id, occupant(t))).collect();
     }
 
-    /// Exchanges the PUs of two logical cores.
+    /// Exchanges the CPUs of two logical cores.
     pub(super) fn swap(&mut self, a: usize, b: usize) {
         if a < self.cores.len() && b < self.cores.len() {
             let pu = self.cores[a].pu;
@@ -264,7 +264,7 @@ impl LogicalCoreMap {
         }
     }
 
-    /// Every placed thread with its logical core and PU.
+    /// Every placed thread with its logical core and CPU.
     pub(super) fn thread_positions(&self) -> impl Iterator<Item = (ThreadId, usize, PuId)> + '_ {
         let cores = self.cores.iter().enumerate();
         cores.flat_map(|(logical, core)| {
@@ -282,7 +282,7 @@ mod tests {
     use crate::topology::Topology;
     use proptest::prelude::*;
 
-    /// Threads by number with their share of a PU.
+    /// Threads by number with their share of a CPU.
     fn seen(topology: &Topology, shares: &[(u32, f64)]) -> Observation {
         let threads: Vec<_> = shares.iter().map(|&(t, s)| (t, 0.0, s)).collect();
         observation_with_activity(topology, &threads)

@@ -5,8 +5,9 @@
 //! exchange. The rest is common to all:
 //!
 //! - [`ExchangeGroups`]: each large core exchanges threads only with small cores of its own.
-//! - [`LogicalCoreMap`](logical_core_map::LogicalCoreMap): the PU of each logical core. In hardware
-//!   form the machine has logical cores. In software form each PU has one, with the threads that
+//! - [`LogicalCoreMap`](logical_core_map::LogicalCoreMap): the CPU of each logical core. In
+//!   hardware
+//!   form the machine has logical cores. In software form each CPU has one, with the threads that
 //!   share it.
 //! - [`Swapper`](swapper::Swapper): the policy around a rule.
 //! - [`BestScoreRule`](scores::BestScoreRule): the rule that gives the large cores to the threads

@@ -23,7 +23,7 @@
 //! - if several small cores' are set: they take turns.
 //!
 //! Bits are cleared each quantum. In software form, as on a live kernel, the bit counts returns
-//! from futex calls and other blocking system calls, because every PU has a tick in each quantum,
+//! from futex calls and other blocking system calls, because every CPU has a tick in each quantum,
 //! which would set all bits. If groups of cores have private last-level regions, exchanges stay
 //! inside a group ([`ExchangeGroups`](super::ExchangeGroups)).
 
@@ -349,7 +349,7 @@ mod hrrs_tests {
     #[test]
     fn head_of_queue_takes_large_core_each_quantum() {
         let mut bench = bench();
-        // Logical cores 0 to 3; who is on PU 0 after each quantum.
+        // Logical cores 0 to 3; who is on CPU 0 after each quantum.
         let turns: Vec<Vec<u32>> = (0..5).map(|_| bench.quantum(&[BUSY; 4])).collect();
         assert_eq!(turns[0], [1, 0, 2, 3]);
         assert_eq!(turns[1], [1, 2, 0, 3]);

@@ -72,7 +72,7 @@ pub(super) trait SwapRule {
 
 /// Exchanges the logical core with the highest claim on a small core for the one with the lowest
 /// claim on a large core, if its claim is higher. No claim is lower than any claim. Among equals
-/// the one with the lowest PU is taken.
+/// the one with the lowest CPU is taken.
 ///
 /// Small cores without an active thread are passed over, and so are all in kernel mode.
 pub(super) fn promote(

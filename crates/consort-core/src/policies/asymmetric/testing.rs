@@ -103,18 +103,18 @@ impl<R: SwapRule> Bench<R> {
         self.policy.rule()
     }
 
-    /// Ends a quantum; returns the PU of each logical core then.
+    /// Ends a quantum; returns the CPU of each logical core then.
     pub(super) fn quantum(&mut self, did: &[Did]) -> Vec<u32> {
         self.turn(did, QUANTUM_NS, IntervalEnd::Quantum)
     }
 
-    /// Ends an interval of a thousandth of a quantum because of activity; returns the PUs as
+    /// Ends an interval of a thousandth of a quantum because of activity; returns the CPUs as
     /// [`Bench::quantum`] does.
     pub(super) fn activity(&mut self, did: &[Did]) -> Vec<u32> {
         self.turn(did, QUANTUM_NS / 1000, IntervalEnd::Activity)
     }
 
-    /// Ends an interval; returns the PUs as [`Bench::quantum`] does.
+    /// Ends an interval; returns the CPUs as [`Bench::quantum`] does.
     pub(super) fn turn(&mut self, did: &[Did], ns: u64, ended: IntervalEnd) -> Vec<u32> {
         let original = Arc::new(self.topology.pus().clone());
         let threads = did.iter().zip(&self.pus).enumerate();

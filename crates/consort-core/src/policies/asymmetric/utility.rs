@@ -194,7 +194,7 @@ struct ThreadProgress {
     all: f64,
     /// Instructions in this quantum.
     quantum: f64,
-    /// Time on a PU in this quantum, ns.
+    /// Time on a CPU in this quantum, ns.
     ran_ns: f64,
 }
 

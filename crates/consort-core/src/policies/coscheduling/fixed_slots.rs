@@ -127,7 +127,7 @@ mod core_tests {
 
     #[test]
     fn programs_get_whole_cache_domains_where_they_can() {
-        // Four domains of two cores; PUs of a domain are n and n + 4.
+        // Four domains of two cores; CPUs of a domain are n and n + 4.
         assert_eq!(seated(&[4, 4]), ["0-1,4-5", "2-3,6-7"]);
         assert_eq!(seated(&[1, 4, 1, 2]), ["3", "0-1,4-5", "7", "2,6"]);
     }

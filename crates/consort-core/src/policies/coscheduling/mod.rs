@@ -24,8 +24,7 @@
 //! of cores to m members, 7n in all; `greedy` tries n·(c − 1), `pdpa` 2c + 1 for every c programs.
 //!
 //! Programs that want hardly any processor time take no turns and are not paused
-//! ([`observed_programs`]). Each user's programs have a rotation of their own
-//! ([`Rotations`]).
+//! ([`observed_programs`]). Each user's programs have a rotation of their own ([`Rotations`]).
 //!
 //! Pitfalls: a program with a thread that must be left alone runs all the time, in every slot.
 //! The interval between observations that a user sets holds only until the first plan; the

@@ -24,7 +24,7 @@ impl ProgramThreads<'_> {
         format!("{name} ({})", self.id)
     }
 
-    /// Restricts every managed thread to those of the PUs that it may use.
+    /// Restricts every managed thread to those of the CPUs that it may use.
     pub(super) fn place_threads(
         &self,
         pus: &PuSet,
@@ -108,7 +108,7 @@ impl<'a> ObservedPrograms<'a> {
     }
 }
 
-/// Processor time that a program wants, a share of the time on one PU, below which it sleeps.
+/// Processor time that a program wants, a share of the time on one CPU, below which it sleeps.
 const ASLEEP: f64 = 0.02;
 /// The same for a program that sleeps, above which it takes turns again. It is greater, so that a
 /// program near the bound does not come and go.

@@ -187,7 +187,7 @@ impl World {
         thread
     }
 
-    /// Returns true where a placement restricts a thread to no PU or to one that the machine does
+    /// Returns true where a placement restricts a thread to no CPU or to one that the machine does
     /// not have.
     pub(super) fn is_outside(&self, pus: &Placement) -> bool {
         match pus {

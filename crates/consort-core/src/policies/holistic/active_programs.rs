@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Share of the interval that a thread must have run or waited for a PU to take part.
+/// Share of the interval that a thread must have run or waited for a CPU to take part.
 const JOINS_FROM: f64 = 0.1;
 /// Quanta in succession below that share after which a thread no longer takes part.
 const LEAVES_AFTER: u32 = 8;

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug)]
 pub(super) struct Assignment {
     candidate: MappingCandidate,
-    /// PUs of the machine when the places were given.
+    /// CPUs of the machine when the places were given.
     machine: PuSet,
     /// Threads by program.
     ids: Vec<Vec<ThreadId>>,

@@ -69,7 +69,7 @@ impl MappingCandidate {
         ]
     }
 
-    /// The PU of every thread, program by program; `None` if the operating system places them.
+    /// The CPU of every thread, program by program; `None` if the operating system places them.
     pub(super) fn places(
         self,
         topology: &Topology,
@@ -174,7 +174,7 @@ struct ProgramDemand {
     demand: f64,
 }
 
-/// Threads of each program in each part, by part and program. `sizes` are the PUs of the parts,
+/// Threads of each program in each part, by part and program. `sizes` are the CPUs of the parts,
 /// which get threads in proportion. `caches` are the capacities of their caches relative to the
 /// largest, by which demands are balanced.
 fn divide_programs(

@@ -172,7 +172,7 @@ impl PriorityResource {
                 let nodes = shape.nodes.iter().map(|n| n.shares.len());
                 -(turns + nodes.sum::<usize>() as f64)
             }
-            // PUs without a thread, and the distance of the last sibling behind the mean.
+            // CPUs without a thread, and the distance of the last sibling behind the mean.
             Self::Cores => {
                 let groups = shape.groups.iter();
                 let behind = groups.map(|m| m.running / m.threads.max(1.0) - m.least);
@@ -219,12 +219,12 @@ fn order_resources(known: &[ProgramCharacteristics]) -> Vec<PriorityResource> {
     order
 }
 
-/// Set of PUs that a program's threads may not leave.
+/// Set of CPUs that a program's threads may not leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PinningScope {
-    /// For each thread, its PU.
+    /// For each thread, its CPU.
     Pu,
-    /// The cache domain of their PUs.
+    /// The cache domain of their CPUs.
     Domain,
     /// The whole machine.
     Free,

@@ -6,7 +6,7 @@ use crate::sample::Observation;
 use crate::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Share of a PU from which on a thread counts as one that wants to run.
+/// Share of a CPU from which on a thread counts as one that wants to run.
 const ACTIVE_SHARE: f64 = 0.05;
 
 /// Properties of a machine by which a policy is chosen for it.
@@ -14,7 +14,7 @@ const ACTIVE_SHARE: f64 = 0.05;
 pub(super) struct MachineProperties {
     /// True if threads can be exchanged between large and small cores.
     pub(super) is_asymmetric: bool,
-    /// Most PUs on a core.
+    /// Most CPUs on a core.
     pub(super) smt: usize,
     nodes: usize,
     llcs: usize,

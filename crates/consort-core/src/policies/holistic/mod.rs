@@ -5,12 +5,12 @@
 //!
 //! If a single-purpose policy knows the machine better, it decides ([`policy_selector`]): which
 //! thread gets the large core on asymmetric chips, which programs share a quantum if there are more
-//! than there are cores for, which threads share a core if PUs do. The choice of a policy depends
+//! than there are cores for, which threads share a core if CPUs do. The choice of a policy depends
 //! on what each promises and on what the machine can observe, never on results.
 //!
 //! Otherwise the source's guidelines decide ([`guidelines`]). A program's characteristics are those
 //! that the machine's tier shows ([`characteristics`]). Each guideline is a rule that prices a
-//! mapping in cycles per second ([`rules`]). From the node inwards to the PU the cheapest mapping
+//! mapping in cycles per second ([`rules`]). From the node inwards to the CPU the cheapest mapping
 //! is taken, or by the source's priorities if nothing can be priced ([`levels`]). What one
 //! observation cannot show is tried: the cheapest mapping, the source's own and the operating
 //! system's, in a bounded number of rounds ([`trials`]). The mapping that surely gains most stays
@@ -22,7 +22,7 @@
 //! decided, what each level's mappings cost by which rule, and which rules were overruled.
 //!
 //! Pitfalls: prices order mappings, they do not predict run times. Instructions stand for progress,
-//! but spinning executes them too. Threads that may not run on every PU are left alone.
+//! but spinning executes them too. Threads that may not run on every CPU are left alone.
 
 mod active_programs;
 mod assignment;
@@ -110,7 +110,7 @@ const SIGNALS: [Signal; 9] = [
 
 const NANOS_PER_MS: u64 = 1_000_000;
 
-/// Signals that it uses: all usual ones on large and small cores, and if PUs share cores, because
+/// Signals that it uses: all usual ones on large and small cores, and if CPUs share cores, because
 /// other policies decide there.
 fn uses(topology: &Topology) -> &'static [Signal] {
     let ground = MachineProperties::from_topology(topology);

@@ -192,7 +192,7 @@ const TOO_MANY_PROGRAMS: &[PolicyPromise] = &[
     ),
 ];
 
-/// Policies for PUs that share a core: the choice of threads that share it decides the progress.
+/// Policies for CPUs that share a core: the choice of threads that share it decides the progress.
 /// The automatic choice of a policy uses this order too.
 pub(crate) const SHARED_CORES: &[PolicyPromise] = &[
     promise(

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub(super) struct ProgramShare {
     /// Index of the program among the active ones.
     pub(super) group: usize,
-    /// Its threads on a PU at a time.
+    /// Its threads on a CPU at a time.
     pub(super) running: f64,
     /// Its threads there.
     pub(super) threads: f64,
@@ -19,7 +19,7 @@ pub(super) struct ProgramShare {
 /// A part of the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct MachinePart {
-    /// Number of its PUs.
+    /// Number of its CPUs.
     pub(super) pus: usize,
     /// Capacity of its cache relative to the largest of its kind, above 0 to 1; 1 if capacities are
     /// not known.
@@ -38,17 +38,17 @@ impl MachinePart {
 /// Way in which a program's threads run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct ProgramOccupancy {
-    /// Threads on a PU at a time.
+    /// Threads on a CPU at a time.
     pub(super) running: f64,
     /// Threads in all.
     pub(super) threads: f64,
-    /// The least share of a PU that one of them has.
+    /// The least share of a CPU that one of them has.
     pub(super) least: f64,
     /// Share of strangers among the threads that they take turns with or share a core with, 0 to 1.
     pub(super) strangers: f64,
-    /// Share of its PU that the others on it want, at most 1.
+    /// Share of its CPU that the others on it want, at most 1.
     pub(super) others: f64,
-    /// True if its threads stay on their PUs.
+    /// True if its threads stay on their CPUs.
     pub(super) pinned: bool,
 }
 
@@ -61,16 +61,16 @@ pub(super) struct MappingShape {
     pub(super) nodes: Vec<MachinePart>,
     /// Way in which each program's threads run, by group.
     pub(super) groups: Vec<ProgramOccupancy>,
-    /// True if the programs take turns, each on all PUs.
+    /// True if the programs take turns, each on all CPUs.
     pub(super) in_turns: bool,
-    /// Number of PUs.
+    /// Number of CPUs.
     pub(super) pus: usize,
-    /// PUs that no thread may use as long as the mapping holds.
+    /// CPUs that no thread may use as long as the mapping holds.
     pub(super) idle: usize,
 }
 
 impl MappingShape {
-    /// Shape of threads on PUs, program by program.
+    /// Shape of threads on CPUs, program by program.
     pub(super) fn from_places(topology: &Topology, places: &[Vec<PuId>], in_turns: bool) -> Self {
         let loads = PuLoads::new(topology, places);
         let is_doubled = loads.loads.values().any(|&load| load > 1);
@@ -160,7 +160,7 @@ fn ratio_or_zero(part: usize, whole: usize) -> f64 {
     }
 }
 
-/// Threads by PU and by core.
+/// Threads by CPU and by core.
 struct PuLoads<'a> {
     places: &'a [Vec<PuId>],
     loads: BTreeMap<PuId, usize>,
@@ -191,7 +191,7 @@ impl<'a> PuLoads<'a> {
         loads
     }
 
-    /// The share of a PU that each thread on it has.
+    /// The share of a CPU that each thread on it has.
     fn pu_share(&self, pu: PuId) -> f64 {
         1.0 / self.loads.get(&pu).copied().unwrap_or(1) as f64
     }

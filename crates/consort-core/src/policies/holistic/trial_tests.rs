@@ -48,7 +48,7 @@ fn quantum(threads: Vec<ThreadObservation>) -> Observation {
     }
 }
 
-/// LLC domain of a placement within one, on machines with two PUs per domain.
+/// LLC domain of a placement within one, on machines with two CPUs per domain.
 fn domain(placement: Option<&Placement>) -> Option<u32> {
     match placement? {
         Placement::Unrestricted => None,

@@ -1,4 +1,4 @@
-//! Assignment of ranked threads: to NUMA nodes first, then of a group's members to its PUs.
+//! Assignment of ranked threads: to NUMA nodes first, then of a group's members to its CPUs.
 
 use super::ranking::RankedThread;
 use super::{OccupancyGroup, PlaceHistory};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Splits a ranking into one queue per domain, each still in ranking order.
 ///
 /// A thread's memory is where it has run, so it stays on its node as long as the node does not get
-/// more than its share. Shares are proportional to the nodes' PUs, and are counted twice: for
+/// more than its share. Shares are proportional to the nodes' CPUs, and are counted twice: for
 /// FPU-heavy threads and for all threads, so that no node collects the heavy ones.
 pub(super) fn divide_by_node<'a>(
     topology: &Topology,
@@ -32,7 +32,7 @@ pub(super) fn divide_by_node<'a>(
     let mut queues: Vec<Vec<RankedThread<'a>>> = domains.iter().map(|_| Vec::new()).collect();
     for candidate in ranked {
         let is_heavy = candidate.fp_usage >= heavy;
-        // The thread's memory is probably at the PU that it used most.
+        // The thread's memory is probably at the CPU that it used most.
         let most_used = history.most_used_pus(candidate.id()).first().copied();
         let pu = most_used.or(candidate.thread.last_pu);
         let home = pu.and_then(|pu| domains.iter().position(|domain| domain.contains(pu)));
@@ -65,7 +65,7 @@ fn choose_node(
     at_home.or_else(roomiest).unwrap_or(0)
 }
 
-/// Takes the first threads of the queue that can all have a PU of this group.
+/// Takes the first threads of the queue that can all have a CPU of this group.
 pub(super) fn take_members<'a>(
     queue: &mut Vec<RankedThread<'a>>,
     slots: &[PuId],
@@ -84,11 +84,11 @@ pub(super) fn take_members<'a>(
     members
 }
 
-/// A bipartite matching of members to PUs, grown by augmenting paths, so that masks which overlap
-/// only in part never exclude a thread that could have a PU.
+/// A bipartite matching of members to CPUs, grown by augmenting paths, so that masks which overlap
+/// only in part never exclude a thread that could have a CPU.
 #[derive(Default)]
 struct Matching {
-    /// PUs that each member may have.
+    /// CPUs that each member may have.
     usable: Vec<Vec<PuId>>,
     member_on: BTreeMap<PuId, usize>,
 }
@@ -118,7 +118,7 @@ impl Matching {
         taken.into_iter().any(|pu| self.displace(pu, member, tried))
     }
 
-    /// Gives the member a PU whose holder can have another.
+    /// Gives the member a CPU whose holder can have another.
     fn displace(&mut self, pu: PuId, member: usize, tried: &mut PuSet) -> bool {
         if tried.contains(pu) {
             return false;
@@ -133,7 +133,7 @@ impl Matching {
     }
 }
 
-/// Gives PUs to the groups of one node, one group after the other.
+/// Gives CPUs to the groups of one node, one group after the other.
 pub(super) struct Assigner<'a> {
     topology: &'a Topology,
     /// FPU usage that earlier groups have put on each core.
@@ -148,7 +148,7 @@ impl<'a> Assigner<'a> {
         }
     }
 
-    /// A PU and the rule that gave it, for each member, in their order.
+    /// A CPU and the rule that gave it, for each member, in their order.
     pub(super) fn assign(
         &mut self,
         group: OccupancyGroup,
@@ -175,7 +175,7 @@ impl<'a> Assigner<'a> {
         assignment.give_pus("on the least FPU-heavy core that is free", |m| {
             prefer_present_pu(&lightest_first, m)
         });
-        // Every member was matched to a PU when it was taken, and no gift leaves another without
+        // Every member was matched to a CPU when it was taken, and no gift leaves another without
         // one, so each has one.
         let given: Vec<_> = assignment.given.into_iter().flatten().collect();
         for (member, (pu, _)) in members.iter().zip(&given) {
@@ -187,7 +187,7 @@ impl<'a> Assigner<'a> {
     }
 }
 
-/// Returns the PUs in the same order, but with the member's present one first among cores of equal
+/// Returns the CPUs in the same order, but with the member's present one first among cores of equal
 /// load.
 fn prefer_present_pu(order: &[(f64, PuId)], member: &RankedThread<'_>) -> Vec<PuId> {
     let mut pus: Vec<PuId> = order.iter().map(|(_, pu)| *pu).collect();
@@ -200,10 +200,10 @@ fn prefer_present_pu(order: &[(f64, PuId)], member: &RankedThread<'_>) -> Vec<Pu
     pus
 }
 
-/// Members still without a PU, and PUs still without a member.
+/// Members still without a CPU, and CPUs still without a member.
 struct PuAssignment<'m, 'a> {
     members: &'m [RankedThread<'a>],
-    /// Members that may not use every PU of the group; only these can be left without one.
+    /// Members that may not use every CPU of the group; only these can be left without one.
     partial: Vec<usize>,
     free: PuSet,
     given: Vec<Option<(PuId, &'static str)>>,
@@ -221,7 +221,7 @@ impl<'m, 'a> PuAssignment<'m, 'a> {
         }
     }
 
-    /// Gives each member without a PU the first of its `wishes` that is free, that it may use, and
+    /// Gives each member without a CPU the first of its `wishes` that is free, that it may use, and
     /// that leaves every other member one to use.
     fn give_pus(&mut self, rule: &'static str, wishes: impl Fn(&RankedThread<'_>) -> Vec<PuId>) {
         for index in 0..self.members.len() {
@@ -239,7 +239,7 @@ impl<'m, 'a> PuAssignment<'m, 'a> {
         }
     }
 
-    /// Returns true if the waiting members with partial masks can all have a PU other than this
+    /// Returns true if the waiting members with partial masks can all have a CPU other than this
     /// one.
     fn can_serve_others(&self, index: usize, pu: PuId) -> bool {
         if self.partial.is_empty() {

@@ -1,4 +1,4 @@
-//! Policies that rank threads by FPU usage and give them PUs group by group: `workover` and
+//! Policies that rank threads by FPU usage and give them CPUs group by group: `workover` and
 //! `aggregate`.
 //!
 //! Source: Peternier, Ansaloni, Bonetta, Pautasso, Binder, "Improving Execution Unit Occupancy on
@@ -7,10 +7,10 @@
 //! Both observe cycles (or CPU time) and FPU usage per thread, by default once per second.
 //!
 //! `workover` puts FPU-heavy threads on different cores, each next to light ones. Group g holds the
-//! next most FPU-heavy threads, as many as there are cores with more than g PUs. Its members get
-//! the g-th PUs, each on another core, the heaviest next to the lightest. A thread that stays in
-//! its group stays on its PU, and a returning thread gets the PU that it used most, so threads move
-//! only when group membership changes.
+//! next most FPU-heavy threads, as many as there are cores with more than g CPUs. Its members get
+//! the g-th CPUs, each on another core, the heaviest next to the lightest. A thread that stays in
+//! its group stays on its CPU, and a returning thread gets the CPU that it used most, so threads
+//! move only when group membership changes.
 //!
 //! Beyond the paper: `margin` keeps noise from swapping threads of nearly equal usage (0 is the
 //! paper's rule). `numa` assigns threads to nodes first, which the paper leaves to future work. The
@@ -19,9 +19,10 @@
 //! heavy, none is restricted.
 //!
 //! `aggregate` puts like with like, the deliberately bad placement of section 5 (`workover
-//! --invert`): the most FPU-heavy threads fill the PUs of the first core, the next most heavy those
-//! of the second. It shows what bad luck costs, as a lower bound for studies. While threads only
-//! leave, the ones that remain stay where they are: when one class has ended, the other is not spread.
+//! --invert`): the most FPU-heavy threads fill the CPUs of the first core, the next most heavy
+//! those of the second. It shows what bad luck costs, as a lower bound for studies. While threads
+//! only leave, the ones that remain stay where they are: when one class has ended, the other is not
+//! spread.
 
 mod assign;
 mod ranking;
@@ -94,17 +95,17 @@ const OPTIONS: &[OptionInfo] = &[
     },
 ];
 
-/// Arrangement of PUs into groups.
+/// Arrangement of CPUs into groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GroupArrangement {
-    /// Group g: the g-th PU of every core, so that a group's members never share a core.
+    /// Group g: the g-th CPU of every core, so that a group's members never share a core.
     AcrossCores,
-    /// Group g: all PUs of the g-th core, so that they always do.
+    /// Group g: all CPUs of the g-th core, so that they always do.
     CoreByCore,
 }
 
 impl GroupArrangement {
-    /// The groups of the PUs in `domain`, most FPU-heavy first.
+    /// The groups of the CPUs in `domain`, most FPU-heavy first.
     fn groups(self, topology: &Topology, domain: &PuSet) -> Vec<Vec<PuId>> {
         let mut cores: Vec<Vec<PuId>> = Vec::new();
         for core in topology.cores() {
@@ -142,7 +143,7 @@ struct Occupancy {
     margin: f64,
     numa: bool,
     history: PlaceHistory,
-    /// Number of threads when PUs were last given.
+    /// Number of threads when CPUs were last given.
     seated: usize,
 }
 
@@ -162,7 +163,7 @@ impl Occupancy {
         })
     }
 
-    /// Gives the PUs of a domain to its queue of threads.
+    /// Gives the CPUs of a domain to its queue of threads.
     fn fill_domain(
         &mut self,
         view: View<'_>,
@@ -193,7 +194,7 @@ impl Occupancy {
         }
     }
 
-    /// Returns true if like stays with like because threads have only left since PUs were given.
+    /// Returns true if like stays with like because threads have only left since CPUs were given.
     /// The threads that remain keep their places, because otherwise one class would spread when the
     /// other has ended.
     fn keeps_places(&self, ranking: &Ranking<'_>) -> bool {
@@ -271,14 +272,14 @@ impl Policy for Occupancy {
     }
 }
 
-/// Each thread's last group and PU, and the number of quanta on each PU.
+/// Each thread's last group and CPU, and the number of quanta on each CPU.
 #[derive(Debug, Default)]
 struct PlaceHistory(BTreeMap<ThreadId, PlaceRecord>);
 
 #[derive(Debug, Default)]
 struct PlaceRecord {
     last: Option<(OccupancyGroup, PuId)>,
-    /// Quanta spent on each PU.
+    /// Quanta spent on each CPU.
     used: BTreeMap<PuId, u64>,
 }
 
@@ -293,7 +294,7 @@ impl PlaceHistory {
         *entry.used.entry(pu).or_default() += 1;
     }
 
-    /// Records that the thread is in no group now. Its PUs stay known, for when it comes back.
+    /// Records that the thread is in no group now. Its CPUs stay known, for when it comes back.
     fn leave_group(&mut self, thread: ThreadId) {
         if let Some(entry) = self.0.get_mut(&thread) {
             entry.last = None;
@@ -305,12 +306,12 @@ impl PlaceHistory {
         Some(self.place(thread)?.0)
     }
 
-    /// The thread's group and PU in the last quantum.
+    /// The thread's group and CPU in the last quantum.
     fn place(&self, thread: ThreadId) -> Option<(OccupancyGroup, PuId)> {
         self.0.get(&thread)?.last
     }
 
-    /// PUs that the thread has had, most used first.
+    /// CPUs that the thread has had, most used first.
     fn most_used_pus(&self, thread: ThreadId) -> Vec<PuId> {
         let Some(entry) = self.0.get(&thread) else {
             return Vec::new();

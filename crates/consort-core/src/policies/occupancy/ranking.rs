@@ -9,7 +9,7 @@ use crate::signal::Signal;
 use std::borrow::Cow;
 
 /// Factor by which a thread that already has a place leads one of equal activity that has none, so
-/// that equal threads do not take turns if PUs are short.
+/// that equal threads do not take turns if CPUs are short.
 const INCUMBENT_ACTIVITY: f64 = 1.1;
 
 /// An active thread with the values that it is ranked by.
@@ -18,7 +18,7 @@ pub(super) struct RankedThread<'a> {
     pub(super) thread: &'a ThreadObservation,
     /// FPU usage, 0 to 1.
     pub(super) fp_usage: f64,
-    /// Share of one PU in the last interval.
+    /// Share of one CPU in the last interval.
     cpu_share: f64,
     /// Place in the ranking, from 1; 0 while it has none.
     rank: usize,
@@ -58,7 +58,7 @@ pub(super) struct Ranking<'a> {
 }
 
 impl<'a> Ranking<'a> {
-    /// Ranks the most active threads, as many as there are PUs.
+    /// Ranks the most active threads, as many as there are CPUs.
     pub(super) fn new(view: View<'a>, active: f64, margin: f64, history: &PlaceHistory) -> Self {
         let (mut ranked, mut left) = (Vec::new(), Vec::new());
         for thread in view.observation.managed_threads() {

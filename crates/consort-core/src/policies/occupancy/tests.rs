@@ -20,7 +20,7 @@ fn decide(policy: &mut dyn Policy, topology: &Topology, observation: &Observatio
     policy.decide(view, &mut PolicyRng::seed_from_u64(1))
 }
 
-/// The PU of each thread, by tid; none when it is unrestricted.
+/// The CPU of each thread, by tid; none when it is unrestricted.
 fn pus(decision: &Decision, tids: &[u32]) -> Vec<Option<u32>> {
     let pu = |tid: &u32| match decision.placements.get(&thread_id(*tid))? {
         Placement::Restricted(pus) => pus.first().map(|pu| pu.0),
@@ -49,7 +49,7 @@ fn half_and_half(topology: &Topology, heavy: u32, light: u32) -> Observation {
     observation(topology, &threads)
 }
 
-/// Two nodes of `cores` cores x `ways`; node n has PUs n*cores*ways onwards.
+/// Two nodes of `cores` cores x `ways`; node n has CPUs n*cores*ways onwards.
 fn two_nodes(cores: u32, ways: u32) -> Topology {
     let per_node = cores * ways;
     let facts = (0..2 * per_node).map(|pu| PuFacts {

@@ -1,13 +1,13 @@
 //! `spread`: every active thread on a core of its own while there are cores.
 //!
-//! For hosts that offer only activity and a topology: it knows which PUs share a core, and nothing
-//! of what threads do. Threads are restricted to cores, not to PUs, so that the OS can still choose
-//! among siblings. If there are more active threads than PUs, the most active ones are placed and
-//! the rest is left to the OS, which balances run queues with what it may move. Sources: the first
-//! two levels of Linux' own wake-up placement (idle core, then idle PU), here kept for CPU hogs
-//! that never wake up.
+//! For hosts that offer only activity and a topology: it knows which CPUs share a core, and nothing
+//! of what threads do. Threads are restricted to cores, not to CPUs, so that the OS can still
+//! choose among siblings. If there are more active threads than CPUs, the most active ones are
+//! placed and the rest is left to the OS, which balances run queues with what it may move. Sources:
+//! the first two levels of Linux' own wake-up placement (idle core, then idle CPU), here kept for
+//! CPU hogs that never wake up.
 //!
-//! On a live machine other work may need the same PUs. A thread that is kept in its place then
+//! On a live machine other work may need the same CPUs. A thread that is kept in its place then
 //! prevents the kernel from balancing, so `spread` yields (see [`ReleasedThreads`]). With
 //! `active=0` it places every thread that runs, whatever other work does.
 
@@ -56,14 +56,14 @@ fn open(_: &Topology, _: &SignalOffers, options: &PolicyOptions<'_>) -> PolicyRe
 const STAYS_ACTIVE: f64 = 0.5;
 
 /// Factor by which a thread that has a core leads one of equal activity that has none, so that
-/// equal threads do not take turns if PUs are short.
+/// equal threads do not take turns if CPUs are short.
 const INCUMBENT: f64 = 1.1;
 /// Cores that are reported next to the chosen one.
 const RIVALS: usize = 3;
 
 struct SpreadPolicy {
     active: f64,
-    /// The core of each placed thread, by the core's PUs, because indices change with hotplug.
+    /// The core of each placed thread, by the core's CPUs, because indices change with hotplug.
     core_of: BTreeMap<ThreadId, PuSet>,
     released: ReleasedThreads,
 }
@@ -154,7 +154,7 @@ impl SpreadPolicy {
     }
 }
 
-/// Returns true if the kernel balances any of the PUs that a thread may use.
+/// Returns true if the kernel balances any of the CPUs that a thread may use.
 fn is_balanced(topology: &Topology, thread: &ThreadObservation) -> bool {
     !thread.original.is_subset(topology.unbalanced_pus())
 }
@@ -303,21 +303,21 @@ impl<'a> CoreSlots<'a> {
 }
 
 /// Share of the time that a thread could run from which on waiting shows that other work runs on
-/// its PU. A tick of the kernel, Consort itself and short system services stay below.
+/// its CPU. A tick of the kernel, Consort itself and short system services stay below.
 const WAITS_FROM: f64 = 0.2;
-/// A thread counts from this share of a PU on.
+/// A thread counts from this share of a CPU on.
 const WANTS_FROM: f64 = 0.05;
-/// Idle time of all PUs, in PUs, below which there is no room for a thread that waits.
+/// Idle time of all CPUs, in CPUs, below which there is no room for a thread that waits.
 const FULL_BELOW: f64 = 0.5;
 /// Decisions for which a thread is left to the kernel after it waited last.
 const LEFT_FOR: u32 = 5;
 
-/// Threads that are released to the kernel while other work needs their PUs, and for how long.
+/// Threads that are released to the kernel while other work needs their CPUs, and for how long.
 ///
 /// A thread that waits although it has a core of its own shares that core with work that the plan
 /// does not know. The kernel would move one of the two, but if the thread is moved back each time,
-/// both wait. Waiting alone is no reason: a thread without a place may wait because two share a PU
-/// while another PU is idle, and then a place helps.
+/// both wait. Waiting alone is no reason: a thread without a place may wait because two share a CPU
+/// while another CPU is idle, and then a place helps.
 #[derive(Debug, Default)]
 struct ReleasedThreads {
     /// Decisions for which all threads are left.
@@ -328,7 +328,7 @@ struct ReleasedThreads {
 
 impl ReleasedThreads {
     /// Records an interval in which these threads had places. Nothing changes if the idle time of
-    /// the PUs is not measured, as on simulated machines, where there is no other work.
+    /// the CPUs is not measured, as on simulated machines, where there is no other work.
     fn record_interval(&mut self, view: View<'_>, places: &BTreeMap<ThreadId, PuSet>) {
         let seen = view.observation;
         self.all = self.all.saturating_sub(1);

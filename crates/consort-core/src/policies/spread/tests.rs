@@ -54,7 +54,7 @@ fn thread_waiting_for_a_pu_is_active() {
     assert!(placed(&seen));
 }
 
-/// Two threads on two PUs, the first of which waits for `waits` of the time that it could run.
+/// Two threads on two CPUs, the first of which waits for `waits` of the time that it could run.
 fn contended(waits: f64, idle_pus: f64) -> Observation {
     let topology = Topology::uniform(2, 1).unwrap();
     let mut seen = observation_with_activity(&topology, &[(1, 0.0, 1.0 - waits), (2, 0.0, 1.0)]);

@@ -1,4 +1,4 @@
-//! Measurement of threads alone: now and then the threads of a core take turns on one of its PUs.
+//! Measurement of threads alone: now and then the threads of a core take turns on one of its CPUs.
 
 use crate::plan::{Decision, Placement, Reason};
 use crate::policies::grouping::{GroupedThreads, leave_to_os};
@@ -62,7 +62,7 @@ impl IsolationSchedule {
         self.since = self.since.map(|since| since + 1);
     }
 
-    /// Lets the members of every group take turns on one PU of a core: of `cores`, one per group,
+    /// Lets the members of every group take turns on one CPU of a core: of `cores`, one per group,
     /// else of the core of the first member.
     pub(super) fn begin_measurement(
         &mut self,
@@ -85,7 +85,7 @@ impl IsolationSchedule {
                     .first()
                     .and_then(|first| view.topology.core_of(first.last_pu?)),
             };
-            // The first PU of the core that all may use.
+            // The first CPU of the core that all may use.
             let pu = core.and_then(|core| {
                 let mut pus = view.topology.cores()[core].pus.iter().copied();
                 pus.find(|&pu| members.iter().all(|member| member.original.contains(pu)))

@@ -74,8 +74,8 @@ impl MachineModel {
         })
     }
 
-    /// Number of threads that can be placed: per core no more than it has PUs, and than the model's
-    /// highest level.
+    /// Number of threads that can be placed: per core no more than it has CPUs, and than the
+    /// model's highest level.
     pub(super) fn thread_capacity(&self, topology: &Topology) -> usize {
         let levels = self.model.levels.iter();
         let most = levels.map(|level| level.ways() as usize).max().unwrap_or(1);

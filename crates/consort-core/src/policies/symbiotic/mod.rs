@@ -22,8 +22,9 @@
 //! where they lose least.
 //!
 //! Differs from the paper in how a thread's performance alone is measured. The paper stops all but
-//! one thread of a core. Here the threads of a core take turns on one of its PUs for as long, which
-//! needs no right to stop threads, and each is alone on the core while it runs ([`isolation`]).
+//! one thread of a core. Here the threads of a core take turns on one of its CPUs for as long,
+//! which needs no right to stop threads, and each is alone on the core while it runs
+//! ([`isolation`]).
 
 mod asymmetry;
 mod isolation;
@@ -240,7 +241,7 @@ fn keeps_home(options: &PolicyOptions<'_>, asymmetry: CoreAsymmetry) -> Result<b
     Ok(requested && !asymmetric)
 }
 
-/// Checks that PUs share cores and that the machine has cycle stacks of a kind that may be used.
+/// Checks that CPUs share cores and that the machine has cycle stacks of a kind that may be used.
 fn check_requirements(
     topology: &Topology,
     offers: &SignalOffers,

@@ -98,7 +98,7 @@ impl World {
         [1.0 - self.memory[thread], self.memory[thread]]
     }
 
-    /// The stack in ST cycles, next to those on the core that are on other PUs.
+    /// The stack in ST cycles, next to those on the core that are on other CPUs.
     fn together(&self, thread: usize) -> [f64; 2] {
         let others = (0..self.memory.len())
             .filter(|&i| self.core(i) == self.core(thread) && self.at[i] != self.at[thread]);

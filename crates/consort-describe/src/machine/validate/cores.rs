@@ -207,7 +207,7 @@ fn check_buffers(buffers: &BuffersSpec, core: &CoreSpec, mut at: KeyScope<'_>) {
     at.check_optional("issue_delay_cycles", buffers.issue_delay_cycles, COUNT);
 }
 
-/// A buffer from which some PU could have nothing cannot work.
+/// A buffer from which some CPU could have nothing cannot work.
 fn check_entries(
     entries: u32,
     sharing: BufferSharing,

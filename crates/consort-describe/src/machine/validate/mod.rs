@@ -14,7 +14,7 @@ use super::spec::{
 use crate::describe::{KeyScope, Problems, ValueRange};
 use std::collections::BTreeSet;
 
-/// Most PUs that a machine may have.
+/// Most CPUs that a machine may have.
 pub const MAX_PUS: u64 = 4096;
 
 /// Members of each level of the layout within the one above.
@@ -155,7 +155,7 @@ fn check_without_llc(spec: &MachineSpec, domain: &LlcDomainSpec, here: &mut KeyS
     }
 }
 
-/// PUs of the machine; what overflows counts as the most.
+/// CPUs of the machine; what overflows counts as the most.
 fn count_pus(spec: &MachineSpec) -> u64 {
     let product = |factors: &[u32]| {
         let factors = factors.iter().map(|&factor| u64::from(factor));

@@ -150,7 +150,7 @@ impl AloneProfile {
 pub struct TrainingQuantum {
     /// Instructions completed.
     pub instructions: f64,
-    /// Cycles on a PU.
+    /// Cycles on a CPU.
     pub cycles: f64,
     /// Shares of the cycles by component; `None` before every event has been counted once.
     pub shares: Option<Vec<f64>>,

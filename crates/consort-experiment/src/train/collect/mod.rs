@@ -155,12 +155,12 @@ pub enum CollectError {
         /// The machine.
         machine: String,
     },
-    /// More threads than a core has PUs.
+    /// More threads than a core has CPUs.
     #[error("{machine}: a core has {pus} CPUs, so {ways} threads cannot share it; use 2 to {pus}")]
     Ways {
         /// The machine.
         machine: String,
-        /// PUs of its largest core.
+        /// CPUs of its largest core.
         pus: usize,
         /// Requested threads.
         ways: u32,

@@ -1,4 +1,4 @@
-//! One run: programs pinned to the PUs of one core of a simulated machine, observed through its
+//! One run: programs pinned to the CPUs of one core of a simulated machine, observed through its
 //! PMU.
 
 use super::align::TrainingQuantum;
@@ -34,7 +34,7 @@ pub(super) struct TrainingCore<'a> {
 }
 
 impl<'a> TrainingCore<'a> {
-    /// Picks the first of the cores with most PUs.
+    /// Picks the first of the cores with most CPUs.
     pub(super) fn new(training: &'a Training, seed: u64) -> Result<Self, CollectError> {
         let pus = core(&training.chip);
         let pmu = pmu(&training.chip, seed)?;
@@ -140,7 +140,7 @@ impl<'a> TrainingCore<'a> {
         Ok(build_machine(chip, instances, &settings, quantum_ns, pmu)?)
     }
 
-    /// A plan with every thread on its own PU of the core.
+    /// A plan with every thread on its own CPU of the core.
     fn pinned_plan(&self, seen: &Observation) -> Plan {
         let threads = seen.threads.iter().zip(&self.pus);
         let placed = threads.map(|(thread, &pu)| {
@@ -186,7 +186,7 @@ impl<'a> TrainingCore<'a> {
     }
 }
 
-/// PUs of the first of the cores that have most.
+/// CPUs of the first of the cores that have most.
 fn core(chip: &Chip) -> Vec<PuId> {
     let smt = chip.topology().smt();
     let mut cores = chip.topology().cores().iter();

@@ -1,6 +1,6 @@
 //! Scenarios that show in a guest what the scheduler does; see `tests/guests.rs`.
 //!
-//! Usage: `ext-guest CORES WAYS SCENARIO...`. PUs are numbered as by qemu, way first.
+//! Usage: `ext-guest CORES WAYS SCENARIO...`. CPUs are numbered as by qemu, way first.
 
 mod endings;
 mod load;
@@ -19,12 +19,12 @@ pub(crate) type GuestResult<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Time between observations and between heartbeats of scenarios.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
-/// Quantum of plans. It is long because this program, too, waits for its emulated PU, and its plan
+/// Quantum of plans. It is long because this program, too, waits for its emulated CPU, and its plan
 /// must not go stale meanwhile.
 pub(crate) const QUANTUM: Duration = Duration::from_secs(20);
 
-/// Settings with long limits: one host thread emulates all PUs in turn, a tenth of a second each.
-/// With 32 busy ones a PU is away for three seconds, and longer on a busy host.
+/// Settings with long limits: one host thread emulates all CPUs in turn, a tenth of a second each.
+/// With 32 busy ones a CPU is away for three seconds, and longer on a busy host.
 pub(crate) fn patient_config() -> ExtConfig {
     ExtConfig {
         relief: Duration::from_secs(10),

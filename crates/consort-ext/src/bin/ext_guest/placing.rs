@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const WATCHED: Duration = Duration::from_secs(4);
 
-/// Places `per_pu` threads per PU, dealt to the cores in turn; asserts that all are in their
+/// Places `per_pu` threads per CPU, dealt to the cores in turn; asserts that all are in their
 /// places.
 pub(crate) fn check_adherence(
     scheduler: &mut Scheduler,
@@ -66,7 +66,7 @@ pub(crate) fn manage(scheduler: &mut Scheduler, threads: &[ThreadId]) -> GuestRe
     Ok(())
 }
 
-/// Waits until every thread has left the PU where it ran before the plan. An emulated PU's next
+/// Waits until every thread has left the CPU where it ran before the plan. An emulated CPU's next
 /// tick can take seconds to come.
 fn settle(scheduler: &mut Scheduler, plan: &ExtPlan) -> GuestResult<()> {
     let started = Instant::now();
@@ -90,7 +90,7 @@ fn all_in_place(plan: &ExtPlan) -> GuestResult<bool> {
     Ok(true)
 }
 
-/// The share of observations at which a thread was on a PU of its place.
+/// The share of observations at which a thread was on a CPU of its place.
 fn watch(scheduler: &mut Scheduler, plan: &ExtPlan) -> GuestResult<f64> {
     let (mut looks, mut in_place) = (0u32, 0u32);
     let started = Instant::now();
@@ -140,14 +140,14 @@ fn check_together(scheduler: &Scheduler, threads: &[ThreadId], cores: usize) -> 
     let alone = scheduler.times(threads[0])?.ok_or("no times")?.in_place;
     println!("together {same:?} of {alone:?}, with a thread of another core {different:?}");
     ensure(different.is_zero(), || format!("{different:?} on one core"))?;
-    // The amount depends on when the PUs are emulated; the upper bound does not.
+    // The amount depends on when the CPUs are emulated; the upper bound does not.
     let most = alone.min(scheduler.times(threads[cores])?.ok_or("no times")?.in_place);
     // The two are accounted for at different moments, hence the tolerance.
     let possible = !same.is_zero() && same.as_secs_f64() <= 1.02 * most.as_secs_f64();
     ensure(possible, || format!("together {same:?} of {most:?}"))
 }
 
-/// Asserts that a thread that may only run on PU 2 is there, although the plan has it on PU 5.
+/// Asserts that a thread that may only run on CPU 2 is there, although the plan has it on CPU 5.
 pub(crate) fn check_own_mask(scheduler: &mut Scheduler) -> GuestResult<()> {
     let load = LoadProcess::start_spinning(1)?;
     let mut own = CpuSet::new();
@@ -174,7 +174,7 @@ fn plan_on_pus(threads: &[ThreadId], pus: &PuSet) -> ExtPlan {
     }
 }
 
-/// The PUs on which the threads were observed for a second.
+/// The CPUs on which the threads were observed for a second.
 fn observe_pus(
     scheduler: &mut Scheduler,
     threads: &[ThreadId],
@@ -193,7 +193,7 @@ fn observe_pus(
     Ok(seen)
 }
 
-/// Asserts that threads whose PU a foreign thread occupies run elsewhere after a while.
+/// Asserts that threads whose CPU a foreign thread occupies run elsewhere after a while.
 pub(crate) fn check_relief(scheduler: &mut Scheduler) -> GuestResult<()> {
     let (foreign, load) = (
         LoadProcess::start_spinning(1)?,

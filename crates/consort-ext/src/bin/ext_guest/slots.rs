@@ -12,7 +12,7 @@ const GANG: u32 = 4;
 const SECONDS: u64 = 8;
 const SLOT: Duration = Duration::from_millis(100);
 
-/// Runs two gangs of four on PUs of their own, which without slots would run all the time.
+/// Runs two gangs of four on CPUs of their own, which without slots would run all the time.
 pub(crate) fn check_gangs(scheduler: &mut Scheduler) -> GuestResult<()> {
     let before = scheduler.stats();
     let gangs = [
@@ -109,7 +109,7 @@ fn check_counts(before: &ExtStats, stats: &ExtStats, lasted: Duration) -> GuestR
         format!("overlaps {}, overruns {}", stats.overlaps, stats.overruns)
     })?;
     ensure(slots >= 8, || "hardly any slot".to_owned())?;
-    // Each gang's PUs idle in the other's slots.
+    // Each gang's CPUs idle in the other's slots.
     ensure((0.25..=0.75).contains(&share), || {
         format!("forced idle {share}")
     })

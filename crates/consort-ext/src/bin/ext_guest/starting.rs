@@ -16,11 +16,11 @@ const ROUNDS: usize = 1000;
 const TURNS: usize = 5;
 
 /// Shell script that waits for a line, then starts children that print whether they are governed
-/// and which PUs they see.
+/// and which CPUs they see.
 const FORKS: &str = "read go; i=0; while [ $i -lt $0 ]; do \
     echo $(nproc) $(grep ext.enabled /proc/self/sched); i=$((i+1)); done";
 
-/// Asserts that every one of hundreds of children is governed from its start and sees all PUs.
+/// Asserts that every one of hundreds of children is governed from its start and sees all CPUs.
 pub(crate) fn check_forks(scheduler: &mut Scheduler, topology: &Topology) -> GuestResult<()> {
     let mut shell = Command::new("/bin/sh")
         .args(["-c", FORKS, &CHILDREN.to_string()])

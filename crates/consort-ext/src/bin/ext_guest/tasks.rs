@@ -31,7 +31,7 @@ fn thread(pid: u32, tid: u32) -> GuestResult<ThreadId> {
     Ok(thread)
 }
 
-/// The PU on which the thread runs or ran last.
+/// The CPU on which the thread runs or ran last.
 pub(crate) fn processor(thread: ThreadId) -> GuestResult<u32> {
     Ok(u32::try_from(stat_field(thread, 39)?)?)
 }
@@ -41,7 +41,7 @@ pub(crate) fn run_ticks(thread: ThreadId) -> GuestResult<u64> {
     Ok(stat_field(thread, 14)? + stat_field(thread, 15)?)
 }
 
-/// The PUs that the thread may use, in the kernel's notation.
+/// The CPUs that the thread may use, in the kernel's notation.
 pub(crate) fn mask(thread: ThreadId) -> GuestResult<String> {
     line_value(thread, "status", "Cpus_allowed_list:")
 }

@@ -95,7 +95,7 @@ impl FormTestbed {
                 });
                 self.gain_over(&half, &p.compute)
             }
-            // A program that just fits the LLC, and a streamer on the next core of two PUs.
+            // A program that just fits the LLC, and a streamer on the next core of two CPUs.
             "llc-cliff" => slowdown(&self.machine, [&p.fits, &p.streamer], 2),
             "miss-cost-serial" => self.miss_cost(1.0),
             "miss-cost-mcf" => self.miss_cost(170.0 / 75.0),
@@ -147,7 +147,7 @@ impl FormTestbed {
     }
 }
 
-/// Cycles per instruction of two phases, the first on PU 0 and the other on another PU.
+/// Cycles per instruction of two phases, the first on CPU 0 and the other on another CPU.
 fn pair_cpis(
     machine: &MachineSpec,
     [first, other]: [&PhaseSpec; 2],

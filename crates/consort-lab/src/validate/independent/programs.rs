@@ -260,7 +260,7 @@ const KERNEL: CheckTemplate<'static> = CheckTemplate {
     ..CALLS
 };
 /// The described chip that is nearest to the host of the measurement, reduced to as many cores,
-/// one PU each.
+/// one CPU each.
 const EPYC: &str = "epyc-7763";
 const EPYC_CORES: usize = 2;
 /// Longest time between two observations, ns.
@@ -278,9 +278,10 @@ struct SplashCallsRow {
 /// Rate of calls of the kernel by which threads wait for and wake each other, and the share of
 /// time that passes there.
 ///
-/// The programs of Splash-3 were measured natively on two PUs (docs/research/profiles-of-programs.md). How
-/// often they meet at barriers and take locks went into the program files, from other runs; how
-/// often that makes them call the kernel, and the time they spend there, did not.
+/// The programs of Splash-3 were measured natively on two CPUs
+/// (docs/research/profiles-of-programs.md). How often they meet at barriers and take locks went
+/// into the program files, from other runs; how often that makes them call the kernel, and the time
+/// they spend there, did not.
 fn synchronisation_checks(inputs: &GroupInputs<'_>) -> CheckResult {
     let chip = reduced_chip()?;
     let rows = inputs

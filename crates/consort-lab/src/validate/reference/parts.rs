@@ -9,18 +9,18 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use std::sync::Arc;
 
-/// PUs of a machine that are used.
+/// CPUs of a machine that are used.
 #[derive(Clone, Copy, Debug)]
 enum PuSelection {
-    /// So many PUs of the first core.
+    /// So many CPUs of the first core.
     Core(usize),
-    /// One PU each of so many cores of the first LLC domain.
+    /// One CPU each of so many cores of the first LLC domain.
     Cores(usize),
-    /// One PU of a core of each type.
+    /// One CPU of a core of each type.
     Types,
 }
 
-/// Key, machine, SMT ways and PUs of each part, by what they show: SMT on cores that share buffers
+/// Key, machine, SMT ways and CPUs of each part, by what they show: SMT on cores that share buffers
 /// in different ways, a shared FPU, two types of cores, a shared LLC.
 const PARTS: [(&str, &str, Option<u32>, PuSelection); 8] = {
     use PuSelection::{Core, Cores, Types};
@@ -48,7 +48,7 @@ pub(super) struct ChipPart {
     /// Name in tables.
     pub(super) key: &'static str,
     pub(super) chip: Arc<Chip>,
-    /// The PUs that programs run on.
+    /// The CPUs that programs run on.
     pub(super) pus: Vec<PuId>,
 }
 

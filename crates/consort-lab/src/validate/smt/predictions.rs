@@ -23,7 +23,7 @@ pub(super) struct Predictions {
 
 impl Predictions {
     /// Simulates each victim next to each co-runner, which starts again when it ends. `pinned` puts the
-    /// two on PUs 0 and 1, which are one core.
+    /// two on CPUs 0 and 1, which are one core.
     pub(super) fn simulate(
         measured: &Measurement,
         inputs: &GroupInputs<'_>,

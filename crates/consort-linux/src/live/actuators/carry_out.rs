@@ -46,7 +46,8 @@ impl ActuationContext<'_> {
 
     /// Returns true if some thread of a process may take, or has, a real-time policy: the kernel
     /// refuses `SCHED_DEADLINE` to a thread with a narrow mask, and a pinned real-time thread may find
-    /// its PU taken. Also if some thread is not managed, for example because it has a mask of its own.
+    /// its CPU taken. Also if some thread is not managed, for example because it has a mask of its
+    /// own.
     fn suffers_from_pins(&self, pid: u32) -> bool {
         let root = self.site.root();
         let path = root.join(format!("proc/{pid}/status"));

@@ -169,7 +169,7 @@ impl Actuators {
         warnings
     }
 
-    /// Reads again the PUs that threads may run on, and enters them in the table.
+    /// Reads again the CPUs that threads may run on, and enters them in the table.
     pub(super) fn recheck(&mut self, threads: &[ThreadId], table: &mut ThreadTable) {
         if threads.is_empty() {
             return;
@@ -256,7 +256,7 @@ fn monotonic_ns() -> u64 {
 }
 
 pub(in crate::live) enum AdoptionOutcome {
-    /// The thread may be placed; these are the PUs that it may run on without Consort.
+    /// The thread may be placed; these are the CPUs that it may run on without Consort.
     Managed(PuSet),
     /// The thread keeps the affinity that was set on purpose; this is its mask.
     SelfPlaced(PuSet),

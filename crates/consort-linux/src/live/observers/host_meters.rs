@@ -1,5 +1,5 @@
 //! Meters of the whole host: its energy, which is shared out among threads, and the idle time of its
-//! PUs, which shows whether there is room for threads that wait.
+//! CPUs, which shows whether there is room for threads that wait.
 
 use crate::energy::{EnergyRate, RaplMeter, host_busy_ns};
 use crate::proc::tick_ns;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// CPU time is of.
 pub(in crate::live) const TIER: Tier = Tier::Proc;
 
-/// The energy meters, with the busy time of all PUs since boot at the last reading, ns.
+/// The energy meters, with the busy time of all CPUs since boot at the last reading, ns.
 #[derive(Debug)]
 pub(in crate::live) struct HostEnergyMeter {
     root: PathBuf,
@@ -59,7 +59,7 @@ impl HostEnergyMeter {
 /// file takes milliseconds.
 const READ_EVERY: Duration = Duration::from_millis(900);
 
-/// Idle time of PUs since boot, in ticks, as it was read last.
+/// Idle time of CPUs since boot, in ticks, as it was read last.
 #[derive(Debug)]
 pub(in crate::live) struct IdleTime {
     tick_ns: u64,
@@ -78,8 +78,8 @@ impl Default for IdleTime {
 }
 
 impl IdleTime {
-    /// Idle time of these PUs over about the last second, in PUs; `None` before the second reading,
-    /// or if the kernel shows none of them, as in containers with a view of their own.
+    /// Idle time of these CPUs over about the last second, in CPUs; `None` before the second
+    /// reading, or if the kernel shows none of them, as in containers with a view of their own.
     pub(in crate::live) fn idle_pus(
         &mut self,
         root: &Path,
@@ -108,7 +108,7 @@ impl IdleTime {
     }
 }
 
-/// Idle ticks of each PU, including ticks in which a thread waited for input or output, from
+/// Idle ticks of each CPU, including ticks in which a thread waited for input or output, from
 /// `/proc/stat` (`proc_stat(5)`).
 fn idle_ticks(text: &str) -> impl Iterator<Item = (PuId, u64)> + '_ {
     text.lines().filter_map(|line| {
@@ -176,7 +176,7 @@ mod tests {
     fn energy_is_shared_by_cpu_time() {
         let root = host(5_000_000, 100);
         let mut energy = HostEnergyMeter::open(root.path()).unwrap();
-        // 4 J in 80 ms of all PUs.
+        // 4 J in 80 ms of all CPUs.
         count(&root, 9_000_000, 100 + 80_000_000 / tick_ns());
         let mut seen = seen(&[Some(20e6), Some(0.0), None]);
         energy.add_shares(&mut seen).unwrap();

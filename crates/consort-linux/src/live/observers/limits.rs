@@ -1,7 +1,7 @@
 //! Limits of CPU time by which control groups hold managed threads.
 //!
-//! A thread that its group's limit holds looks as if it waited for a PU. Only the group's counts show
-//! the difference.
+//! A thread that its group's limit holds looks as if it waited for a CPU. Only the group's counts
+//! show the difference.
 
 use crate::cgroup::{CpuLimit, CpuLimits, read_limit};
 use crate::proc::thread_dir;

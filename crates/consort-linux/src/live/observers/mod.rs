@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 /// Number of descriptors kept free for looking things up, for the journal and for the guardian.
 const SPARE: usize = 48;
-/// Number of descriptors that sampling takes per PU: a steady event and one of the start.
+/// Number of descriptors that sampling takes per CPU: a steady event and one of the start.
 const SAMPLING_PER_PU: usize = 2;
 /// Most descriptors for reading `/proc`; more save nothing.
 const MOST_FOR_PROC: usize = 4_096;
@@ -48,7 +48,7 @@ pub(in crate::live) struct Descriptors {
 }
 
 impl Descriptors {
-    /// Divides the present limit of this process, on a host with this number of PUs.
+    /// Divides the present limit of this process, on a host with this number of CPUs.
     pub(in crate::live) fn for_this_process(pus: usize) -> Self {
         let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
         Self::share(usize::try_from(limit).unwrap_or(usize::MAX), pus)
@@ -76,7 +76,7 @@ pub(super) struct ThreadObservers {
     pub(super) energy: Option<HostEnergyMeter>,
     pub(super) reader: ProcReader,
     pub(super) limits: GroupLimits,
-    /// Idle time of the PUs; `None` until the policy uses it.
+    /// Idle time of the CPUs; `None` until the policy uses it.
     pub(super) idle: Option<IdleTime>,
     /// True if the policy decides by the threads that can run at the end of a quantum.
     states: bool,
@@ -95,7 +95,7 @@ pub(super) struct ThreadObservers {
 /// Shortest time between two readings of the times of processes.
 const TIMES_PAUSE: Duration = Duration::from_secs(1);
 /// Ratio of the time between two such readings to the time that one takes, so that they cost at most
-/// a thousandth of one PU.
+/// a thousandth of one CPU.
 const PAUSE_PER_TIMES: u32 = 1000;
 
 /// An interval that ends with an observation.

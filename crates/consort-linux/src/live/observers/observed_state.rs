@@ -6,7 +6,8 @@
 //!
 //! - `/proc` is read every [`TIMES_EVERY`]. For a thread that keeps sleeping it is read only every
 //!   [`STATES_EVERY`]: such a thread does not change, and a host may have thousands of them;
-//! - if states decide, `/proc` is also read when the thread has left its PU, or has begun a sleep if
+//! - if states decide, `/proc` is also read when the thread has left its CPU, or has begun a sleep
+//!   if
 //!   sleeps are counted, because only its state then shows whether it can run.
 //!
 //! Without counters, `/proc` is read in every quantum and shows as much. Of its two files, `schedstat`
@@ -14,8 +15,8 @@
 //! ran can run, and one that slept and did not run still sleeps. `stat` is read whenever a thread did
 //! not run although it was awake, and every [`STATES_EVERY`].
 //!
-//! Pitfall: in quanta below [`TIMES_EVERY`] no waiting time is reported, and the PU is the one that was
-//! read last.
+//! Pitfall: in quanta below [`TIMES_EVERY`] no waiting time is reported, and the CPU is the one
+//! that was read last.
 
 use crate::counters::SleepCounter;
 use crate::discovery::{ProcSample, RunState};
@@ -26,9 +27,9 @@ use std::time::{Duration, Instant};
 /// Longest time between two readings of a running thread in `/proc`. In longer quanta it is read every
 /// time.
 pub(super) const TIMES_EVERY: Duration = Duration::from_millis(50);
-/// The same for its state and PU if states do not decide, and for everything about a thread that has
-/// slept all the time. A thread that was woken and waits for a PU seems asleep until it runs, or for
-/// this long. In quanta of a second everything is read in each.
+/// The same for its state and CPU if states do not decide, and for everything about a thread that
+/// has slept all the time. A thread that was woken and waits for a CPU seems asleep until it runs,
+/// or for this long. In quanta of a second everything is read in each.
 const STATES_EVERY: Duration = Duration::from_millis(950);
 
 /// State of a thread at the last reading; at first, one that has consumed nothing.
@@ -38,31 +39,32 @@ pub(in crate::live) struct ObservedState {
     last: Option<ProcSample>,
     /// Time of that reading.
     read: Option<Instant>,
-    /// Time of the last reading that included its state and PU.
+    /// Time of the last reading that included its state and CPU.
     reported: Option<Instant>,
     /// Sleeps of the thread since it was first seen.
     sleeps: Option<SleepCounter>,
 }
 
 impl ObservedState {
-    /// Number of times that the thread was put on a PU until the last reading of `/proc`.
+    /// Number of times that the thread was put on a CPU until the last reading of `/proc`.
     pub(super) fn runs(&self) -> Option<u64> {
         self.last?.runs
     }
 
-    /// PU that the thread was on at the last reading of `/proc`.
+    /// CPU that the thread was on at the last reading of `/proc`.
     pub(in crate::live) fn last_pu(&self) -> Option<PuId> {
         self.last.map(|last| last.last_pu)
     }
 
-    /// PU that the thread was on at the end of an interval of this length, ns, as `/proc` showed it then
-    /// or, in short intervals, shortly before. An older PU may be that of an earlier place.
+    /// CPU that the thread was on at the end of an interval of this length, ns, as `/proc` showed
+    /// it then or, in short intervals, shortly before. An older CPU may be that of an earlier
+    /// place.
     pub(in crate::live) fn pu_at(&self, end: Instant, length_ns: u64) -> Option<PuId> {
         let limit = Duration::from_nanos(length_ns).max(TIMES_EVERY);
         self.recent_position(end, limit).map(|(_, pu)| pu)
     }
 
-    /// State and PU at the last reading of `/proc`, if that is younger than `limit`.
+    /// State and CPU at the last reading of `/proc`, if that is younger than `limit`.
     pub(in crate::live) fn recent_position(
         &self,
         now: Instant,
@@ -116,7 +118,7 @@ impl ObservedState {
         }
     }
 
-    /// Adds that a thread that slept all the time waited for no PU, if the kernel reports waiting.
+    /// Adds that a thread that slept all the time waited for no CPU, if the kernel reports waiting.
     pub(super) fn add_no_wait(&self, interval_ns: u64, sample: &mut Sample) {
         let is_reported = self.last.is_some_and(|last| last.wait_ns.is_some());
         if is_reported && interval_ns >= clock::nanos(TIMES_EVERY) {
@@ -134,7 +136,7 @@ impl ObservedState {
         self.reported = Some(now);
     }
 
-    /// Adds a reading of `/proc`, of state and PU too or of times alone.
+    /// Adds a reading of `/proc`, of state and CPU too or of times alone.
     pub(super) fn add_proc(
         &mut self,
         now: Instant,
@@ -338,9 +340,9 @@ mod tests {
         assert_eq!(state(awake, 20, 1000), None);
         assert_eq!(state(asleep, 20, 400), Some(awake));
         assert_eq!(state(asleep, 10, 900), Some(asleep));
-        // Woken by now, and waiting for a PU, perhaps.
+        // Woken by now, and waiting for a CPU, perhaps.
         assert_eq!(state(asleep, 10, 1100), None);
-        // Waiting for a PU, asleep by now or gone.
+        // Waiting for a CPU, asleep by now or gone.
         assert_eq!(state(awake, 10, 100), None);
     }
 

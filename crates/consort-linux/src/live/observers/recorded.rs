@@ -14,9 +14,9 @@
 //! The shares and a thread's CPU time give counts with the same shares: one cycle per nanosecond and
 //! one access to the last-level cache per cycle. They are as good as the recording and know no phases.
 //! Instructions that are not counted come from `instructions_per_cpu_s`, or else are one per
-//! nanosecond, so that progress is CPU time. The share of runnable time that threads spent on a PU,
-//! which back-off uses, is no substitute: it falls with every core that a program loses, so that every
-//! program would seem to scale linearly.
+//! nanosecond, so that progress is CPU time. The share of runnable time that threads spent on a
+//! CPU, which back-off uses, is no substitute: it falls with every core that a program loses, so
+//! that every program would seem to scale linearly.
 //!
 //! Pitfall: progress by CPU time sees programs wait for each other, but not for memory.
 

@@ -42,9 +42,9 @@ pub(in crate::live) struct SamplingTier {
     pub(in crate::live) profiler: SampleProfiler,
     pub(in crate::live) counts: SampleCounts,
     unsettled: UnsettledCost,
-    /// Number of times that the timers of the PUs expired in the sampled threads; estimated.
+    /// Number of times that the timers of the CPUs expired in the sampled threads; estimated.
     timers: f64,
-    /// Costs of events on threads; `None` if everything that runs on the PUs is sampled.
+    /// Costs of events on threads; `None` if everything that runs on the CPUs is sampled.
     own_events: Option<ThreadEventCosts>,
     root: PathBuf,
     pus: PuSet,
@@ -217,7 +217,7 @@ pub(in crate::live) struct SamplingSetup {
     /// Made before programs are started, so that the process that reads their code runs in time; `None`
     /// if sampling is not wanted.
     profiler: Option<SampleProfiler>,
-    /// PUs on which events on threads are opened.
+    /// CPUs on which events on threads are opened.
     pub(in crate::live) pus: PuSet,
     root: PathBuf,
 }

@@ -227,10 +227,9 @@ impl FromIterator<Image> for Images {
 }
 
 // A file that was last changed well before it was mapped is the one that is still there under the
-// same inode with the same time of change (`ctime`, which no program can set): neither another
-// file of that inode nor another content of it could have an older one. So the time of change
-// stands for the generation. Images of virtual machines and containers are often made without
-// generations.
+// same inode with the same time of change (`ctime`, which no program can set): neither another file
+// of that inode nor another content of it could have an older one. So the time of change stands for
+// the generation. Images of virtual machines and containers are often made without generations.
 
 /// Time that must lie between the change of a file and its mapping, ns: file systems keep times to
 /// two seconds at the coarsest (FAT), and the clock may be set back a little.

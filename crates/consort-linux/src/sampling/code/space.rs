@@ -57,8 +57,8 @@ const ROUNDS_BETWEEN_LISTS: u64 = 64;
 /// Most ancestors of a process below whose roots its files are looked for.
 const MAX_ANCESTORS: usize = 8;
 
-/// Number of rounds for which an ended process is remembered: records of one PU may be read a round
-/// later than those of another.
+/// Number of rounds for which an ended process is remembered: records of one CPU may be read a
+/// round later than those of another.
 const ROUNDS_AFTER_END: u64 = 3;
 
 /// The address space of each process.

@@ -1,9 +1,8 @@
 //! Core types, from the best of several sources.
 //!
-//! The PMU devices, `cpu_capacity` and `acpi_cppc` each partition the cores; two
-//! cores are of one type if none of them distinguishes the two. The highest
-//! frequency counts only if all of those see one type. No chip maker's list
-//! of models is consulted, and any number of types may come out.
+//! The PMU devices, `cpu_capacity` and `acpi_cppc` each partition the cores; two cores are of one
+//! type if none of them distinguishes the two. The highest frequency counts only if all of those
+//! see one type. No chip maker's list of models is consulted, and any number of types may come out.
 //!
 //! Ratings of single cores are checked ([`ratings`]): the PMU devices' lists outrank them, and a
 //! type has the value in the middle of its cores'. Without such lists `cpu_capacity` is believed as
@@ -41,7 +40,7 @@ struct SourceView {
     values: Option<Vec<u64>>,
 }
 
-/// Finds the types of the cores, each given as its online PUs.
+/// Finds the types of the cores, each given as its online CPUs.
 pub(crate) fn core_types(
     root: &Path,
     cores: &[PuSet],
@@ -324,7 +323,7 @@ pub(super) fn pmu_devices(root: &Path, cores: &[PuSet]) -> Option<Vec<usize>> {
     cores.iter().map(device).collect()
 }
 
-/// For each core the largest number in a file of its PUs; `None` for cores without one, and for 0.
+/// For each core the largest number in a file of its CPUs; `None` for cores without one, and for 0.
 pub(super) fn numbers(root: &Path, cores: &[PuSet], file: &str) -> Vec<Option<u64>> {
     let number = |core: &PuSet| {
         let of_pu = |pu: PuId| read::value(&read::pu_dir(root, pu).join(file));

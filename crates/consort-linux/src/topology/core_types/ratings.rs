@@ -261,10 +261,9 @@ pub(super) fn upper_median(values: &mut [u64]) -> Option<u64> {
 
 /// Ratio of a value to the next larger one, in percent, from which on the two are of one kind.
 ///
-/// Preferred cores of one type (Intel Turbo Boost Max 3.0, AMD preferred cores)
-/// are ranked in steps of a few percent, a ladder that may span a quarter of the
-/// scale; clusters of phones that share a microarchitecture are clocked 12
-/// percent apart or more.
+/// Preferred cores of one type (Intel Turbo Boost Max 3.0, AMD preferred cores) are ranked in steps
+/// of a few percent, a ladder that may span a quarter of the scale; clusters of phones that share a
+/// microarchitecture are clocked 12 percent apart or more.
 const SAME_KIND_PERCENT: u64 = 90;
 
 /// The kind of each value, 0 for the largest: a new kind begins where the next

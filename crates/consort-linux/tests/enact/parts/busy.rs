@@ -67,7 +67,7 @@ pub fn spin() -> ExitCode {
     }
 }
 
-/// Has a thread that pins itself to the given PU, and sleeps.
+/// Has a thread that pins itself to the given CPU, and sleeps.
 pub fn pin_and_sleep(args: &[OsString]) -> ExitCode {
     let pu: u32 = args[0].to_str().unwrap().parse().unwrap();
     std::thread::spawn(move || {

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Moves the threads of a program and of its descendants about until a
-/// SIGTERM, then restores them.
+/// Moves the threads of a program and of its descendants about until a SIGTERM, then restores them.
 pub fn owner(args: &[OsString]) -> ExitCode {
     let (dir, pid) = (PathBuf::from(&args[0]), arg(&args[1]));
     let signals = SignalReader::block_and_open().unwrap();

@@ -44,7 +44,7 @@ fn ticks_return_to_user_mode_every_four_milliseconds() {
 
 #[test]
 fn ticks_of_other_pus_come_later() {
-    // Eight PUs spread their ticks over 2 ms: the last one's first is at 4 + 7/8·2 ms.
+    // Eight CPUs spread their ticks over 2 ms: the last one's first is at 4 + 7/8·2 ms.
     let late = |until_us: u64| {
         let mut e = engine(
             "pinned",

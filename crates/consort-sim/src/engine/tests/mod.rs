@@ -153,7 +153,7 @@ fn processes_share_the_work_and_are_placed_anew() {
         assert!(close(done[0].instructions, 0.3e9));
         pus
     };
-    // pinned deals what starts to PUs in turn.
+    // pinned deals what starts to CPUs in turn.
     assert_eq!(pus(1), [0]);
     assert_eq!(pus(3), [0, 1, 2]);
 }

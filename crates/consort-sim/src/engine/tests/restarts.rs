@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const CONSTANT: RunMode = RunMode::RestartThreadsUntilAllDone;
 
-/// Two threads with one part each, three programs of one thread on the PU of the second.
+/// Two threads with one part each, three programs of one thread on the CPU of the second.
 fn crowded(mode: RunMode) -> Engine {
     let two = program_with("[threads]\ndefault = 2\nmax = 2\nspin_us = 0.0");
     let mut work: Vec<SimulatedProgram> = instances(&two, 1, 2, 0.4);
@@ -37,7 +37,7 @@ fn early_thread_repeats_until_siblings_finish() {
     let [first, second] = done(RunMode::RestartUntilAllDone);
     let own = second;
     assert!((first / own - 1.0).abs() < 0.05, "{first} {own}");
-    // It has a PU for itself, and its sibling a quarter of one.
+    // It has a CPU for itself, and its sibling a quarter of one.
     let [first, second] = done(CONSTANT);
     assert!((second / own - 1.0).abs() < 0.05, "{second} {own}");
     assert!((3.0..5.0).contains(&(first / own)), "{first} {own}");

@@ -15,7 +15,7 @@ fn crowds(e: &Engine) -> Vec<usize> {
     counts(&cores)
 }
 
-/// Eight threads, one per PU; those on the first so many cores have little to do.
+/// Eight threads, one per CPU; those on the first so many cores have little to do.
 fn full(short_cores: usize) -> Engine {
     let work: Vec<SimulatedProgram> = (0..8)
         .flat_map(|t| {

@@ -9,7 +9,7 @@ mod ends;
 
 const MS: u64 = 1_000_000_000;
 
-/// Cores (of four, two PUs each) of all threads after `ms`.
+/// Cores (of four, two CPUs each) of all threads after `ms`.
 fn cores(os: &str, n: usize, seed: u64, ms: u64) -> Vec<usize> {
     let mut e = engine(os, RunMode::Once, &instances(&program(), n, 1, 9.0), seed);
     e.run_until(ms * MS);
@@ -162,7 +162,7 @@ fn programs_begin_when_they_are_to() {
     assert_eq!(begun, [0.0, 0.0075]);
 }
 
-/// Threads that block, spin and sleep, more of them than PUs, so that the system has to move some.
+/// Threads that block, spin and sleep, more of them than CPUs, so that the system has to move some.
 fn restless() -> Vec<crate::engine::SimulatedProgram> {
     let spec = program_with(
         "[io]\nper_ginstr = 500.0\nblocked_us = 80.0\n\
@@ -235,7 +235,7 @@ fn grouped_places_a_thread_anew_that_may_no_longer_run_in_its_domain() {
     assert_eq!(e.threads()[0].queue.pu.map(|pu| pu / 8), Some(other));
 }
 
-/// One large core, PU 0, and three small ones; the first thread comes to the large one.
+/// One large core, CPU 0, and three small ones; the first thread comes to the large one.
 fn asymmetric(work: &[crate::engine::SimulatedProgram], logical_cores: bool) -> Engine {
     asymmetric_from(4, work, logical_cores)
 }
@@ -263,7 +263,7 @@ fn sleeper_and_worker() -> Vec<crate::engine::SimulatedProgram> {
     work
 }
 
-/// For every step of 0.1 ms until an instant, ms, the PU of the worker, and how long the sleeper
+/// For every step of 0.1 ms until an instant, ms, the CPU of the worker, and how long the sleeper
 /// has slept, ms.
 fn watched(e: &mut Engine, ms: u64) -> Vec<(Option<usize>, f64)> {
     let mut asleep_ms = 0.0;
@@ -340,7 +340,7 @@ fn acmp_takes_nothing_where_all_cores_are_alike() {
     assert!(seen.iter().all(|(pu, _)| *pu == Some(1)));
 }
 
-/// Time that three threads wait on a PU each of two LLC domains, of which each sleeps 0.1 ms after
+/// Time that three threads wait on a CPU each of two LLC domains, of which each sleeps 0.1 ms after
 /// some 0.1 ms of work; and their moves.
 fn waits_and_moves(os: &str) -> (f64, u64) {
     let io = "[io]\nper_ginstr = 2000.0\nblocked_us = 100.0";
@@ -355,7 +355,7 @@ fn waits_and_moves(os: &str) -> (f64, u64) {
     (totals.iter().map(|c| c.wait_s).sum(), moves)
 }
 
-/// A PU that is idle for 0.1 ms at a time pulls no thread from the other LLC domain, for all that
+/// A CPU that is idle for 0.1 ms at a time pulls no thread from the other LLC domain, for all that
 /// moving one is taken to cost 0.5 ms.
 #[test]
 fn short_idle_times_pull_no_thread() {

@@ -21,7 +21,7 @@ use toml::Value;
 const FACTORS: [f64; 16] = [
     0.0, 1e-6, 1e-3, 0.01, 0.1, 0.25, 0.5, 0.9, 1.1, 2.0, 3.0, 4.0, 10.0, 100.0, 1e3, 1e6,
 ];
-/// Chips with more PUs are left out: they take long and show nothing new.
+/// Chips with more CPUs are left out: they take long and show nothing new.
 const MOST_PUS: usize = 256;
 /// Quanta of the run.
 const QUANTA: usize = 3;
@@ -98,7 +98,7 @@ fn multiply(value: &mut Value, factor: f64) {
     }
 }
 
-/// The threads on the first PUs, each in another phase and on another node.
+/// The threads on the first CPUs, each in another phase and on another node.
 fn check_solution(chip: &Arc<Chip>, program: &ProgramSpec, threads: usize) {
     let demand = |i: usize| Demand {
         phase: Arc::new(Phase::new(&program.phases[i % program.phases.len()])),

@@ -93,7 +93,7 @@ pub fn demand(phase: &PhaseSpec, program: u32) -> Demand {
     }
 }
 
-/// Solves with one program per PU given.
+/// Solves with one program per CPU given.
 pub fn solve(machine: &MachineSpec, threads: &[(usize, &PhaseSpec)]) -> Solution {
     let chip = Arc::new(Chip::new(machine, None).unwrap());
     let demands: Vec<Demand> = threads
@@ -109,7 +109,7 @@ pub fn solve(machine: &MachineSpec, threads: &[(usize, &PhaseSpec)]) -> Solution
     Solver::new(chip).solve(&running)
 }
 
-/// Instructions per cycle of a phase alone on PU 0.
+/// Instructions per cycle of a phase alone on CPU 0.
 pub fn alone(machine: &MachineSpec, phase: &PhaseSpec) -> f64 {
     1.0 / solve(machine, &[(0, phase)]).threads[0].cpi
 }

@@ -105,7 +105,7 @@ fn zen_takes_documented_cycles() {
 #[test]
 fn cortex_a76_takes_documented_cycles() {
     let mut machine = presets::find("rk3588").unwrap();
-    // PU 0 is of the first core type in the layout.
+    // CPU 0 is of the first core type in the layout.
     let core = machine.core_types["a76"].clone();
     machine.core_types.insert("a55".to_owned(), core);
     about(chained(&machine, |c| c.wide_divide = 1.0), 20.0);

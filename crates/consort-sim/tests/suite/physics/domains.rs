@@ -10,7 +10,7 @@ use consort_sim::program::{MixSpec, PhaseSpec};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// LLC domains of these capacities with one L2 domain of one core each; PU 2·d is in domain d.
+/// LLC domains of these capacities with one L2 domain of one core each; CPU 2·d is in domain d.
 fn domains(sizes_kib: &[Option<f64>]) -> MachineSpec {
     let mut machine = machine();
     machine.layout.llc_domains_per_node = 0;

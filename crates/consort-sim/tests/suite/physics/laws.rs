@@ -187,7 +187,7 @@ proptest! {
     }
 }
 
-/// Threads of two programs on some of a machine's PUs; none where `picks` says 0.
+/// Threads of two programs on some of a machine's CPUs; none where `picks` says 0.
 fn teams(chip: &Chip, demands: &[Demand; 2], picks: &[usize]) -> Vec<(usize, Demand)> {
     let pus = (0..chip.places().len()).zip(picks);
     let picked = pus.filter_map(|(pu, &pick)| Some((pu, demands.get(pick.checked_sub(1)?)?)));

@@ -281,7 +281,7 @@ prop_compose! {
     }
 }
 
-/// Between one thread per eight PUs and one per PU, each at a PU of its own.
+/// Between one thread per eight CPUs and one per CPU, each at a CPU of its own.
 pub fn placements() -> impl Strategy<Value = (Vec<PhaseSpec>, u64)> {
     (prop::collection::vec(phases(), 1..9), any::<u64>())
 }

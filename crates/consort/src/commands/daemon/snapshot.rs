@@ -110,7 +110,7 @@ pub(crate) struct DaemonStatus {
     pub(crate) adherence: Option<f64>,
     /// CPU time of the daemon and its guardian, s.
     pub(crate) own_cpu_s: f64,
-    /// The same as a share of one PU since the start.
+    /// The same as a share of one CPU since the start.
     pub(crate) own_cpu_share: f64,
     /// Cores, by package.
     pub(crate) cores: Vec<CoreLine>,
@@ -149,7 +149,7 @@ pub(crate) struct ThreadLine {
     /// The process that stands for its program.
     pub(crate) program: u32,
     pub(crate) name: String,
-    /// Share of one PU, 0 to 1.
+    /// Share of one CPU, 0 to 1.
     pub(crate) cpu_share: f64,
     /// Class of its work: `fp`, `int`, `memory`, `mixed`, `unknown`, `blocked` or `idle`.
     pub(crate) class: String,
@@ -159,16 +159,16 @@ pub(crate) struct ThreadLine {
     pub(crate) memory_stall: Option<f64>,
     /// Its cycles by component, as shares; empty if they are not known.
     pub(crate) stack: BTreeMap<String, f64>,
-    /// PU on which it was seen last; `None` if that is not known.
+    /// CPU on which it was seen last; `None` if that is not known.
     pub(crate) last_pu: Option<u32>,
     pub(crate) managed: bool,
-    /// PUs that the plan lets it use, as a CPU list.
+    /// CPUs that the plan lets it use, as a CPU list.
     pub(crate) cpus: String,
     /// Limit of its control group that held it in the last quantum, and the share of the group's
     /// periods in which it did; `None` if none did.
     #[serde(default)]
     pub(crate) throttled: Option<Throttle>,
-    /// Rule by which the PUs were chosen; empty if the plan gives none.
+    /// Rule by which the CPUs were chosen; empty if the plan gives none.
     pub(crate) chosen: String,
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct ThreadExplanation {
     pub(crate) program: u32,
     /// The policy that decides for it.
     pub(crate) policy: String,
-    /// PUs that it may use, as a CPU list.
+    /// CPUs that it may use, as a CPU list.
     pub(crate) placement: String,
     /// Choices that were considered.
     pub(crate) considered: String,

@@ -113,9 +113,9 @@ struct MachineReport {
     hypervisor: Option<String>,
     hidden_topology: bool,
     allowed_pus: PuSet,
-    /// Online PUs that the kernel does not balance.
+    /// Online CPUs that the kernel does not balance.
     isolated: PuSet,
-    /// Online PUs that the kernel interrupts by no tick while one thread runs there.
+    /// Online CPUs that the kernel interrupts by no tick while one thread runs there.
     nohz_full: PuSet,
     /// Limit of CPU time that holds Consort's own control group most often; `None` if none is set.
     cpu_limit: Option<CpuLimit>,

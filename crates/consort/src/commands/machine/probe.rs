@@ -1,4 +1,4 @@
-//! `consort machine probe`: measures which PUs share what.
+//! `consort machine probe`: measures which CPUs share what.
 
 use crate::commands::manage::detect_host;
 use crate::failure::bad_input;
@@ -102,7 +102,7 @@ fn measure(pus: &PuSet, budget: &ProbeBudget) -> Result<ProbeMeasurement> {
     })
 }
 
-/// Returns the PUs to probe: the requested ones, which must be usable, or all usable ones.
+/// Returns the CPUs to probe: the requested ones, which must be usable, or all usable ones.
 fn probed_pus(requested: Option<&PuSet>, usable: &PuSet) -> Result<PuSet> {
     let Some(requested) = requested else {
         return Ok(usable.clone());
@@ -135,7 +135,7 @@ struct ProbeDocument {
     runs: usize,
     slice_ms: u64,
     seconds: f64,
-    /// Runs that do not count, because other programs had the PUs.
+    /// Runs that do not count, because other programs had the CPUs.
     disturbed_runs: usize,
     evidence: Vec<PairEvidence>,
     #[serde(flatten)]
@@ -157,7 +157,7 @@ impl ProbeDocument {
         measured: &ProbeMeasurement,
         file: Option<&Path>,
     ) -> Self {
-        // Over all usable PUs, not only the chosen ones: a PU is alone on its core only if it was
+        // Over all usable CPUs, not only the chosen ones: a CPU is alone on its core only if it was
         // compared with every other.
         let inference = infer(host.discovery.topology.pus(), &measured.evidence);
         let hypervisor = host.discovery.hypervisor.as_ref();

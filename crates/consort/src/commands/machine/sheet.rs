@@ -1,14 +1,14 @@
 //! A described machine in words: as a tree, and the numbers of its cores, caches, memory and PMU.
 //!
 //! ```text
-//! 1 package, 1 node, 1 LLC domain, 6 L2 domains, 12 cores, 12 PUs
+//! 1 package, 1 node, 1 LLC domain, 6 L2 domains, 12 cores, 12 CPUs
 //! package 0 > node 0
 //!   LLC 0, 4 MiB, 12 ns
-//!     4 x L2 256 KiB, 8 cycles > 1 big core {1 PU}: 0-3
-//!     2 x L2 512 KiB, 10 cycles > 4 small cores {1 PU}: 4-11
+//!     4 x L2 256 KiB, 8 cycles > 1 big core {1 CPU}: 0-3
+//!     2 x L2 512 KiB, 10 cycles > 4 small cores {1 CPU}: 4-11
 //! ```
 //!
-//! Equal neighbours are one entry; an only child stands behind its parent. The PUs of a core have
+//! Equal neighbours are one entry; an only child stands behind its parent. The CPUs of a core have
 //! neighbouring numbers.
 
 use super::{CoreTypeRow, core_types};
@@ -116,7 +116,8 @@ fn groups(chip: &Chip, llc: &Domain) -> Vec<L2Cluster> {
     groups.map(cluster).collect()
 }
 
-/// `4 x L2 256 KiB, 8 cycles > 1 big core {1 PU}: 0-3`; without an L2, `4 x big core {1 PU}: 0-3`.
+/// `4 x L2 256 KiB, 8 cycles > 1 big core {1 CPU}: 0-3`; without an L2, `4 x big core {1 CPU}:
+/// 0-3`.
 fn run_text(chip: &Chip, run: &[L2Cluster]) -> String {
     let shape = run[0].shape;
     let core = &chip.core_types()[shape.core_type];

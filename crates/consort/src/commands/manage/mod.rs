@@ -87,9 +87,9 @@ pub(crate) const READER: &str = "__reader";
 /// The policy that changes nothing.
 pub(crate) const NONE: &str = "none";
 
-/// This machine, prepared for managing, with what its PUs share from the file that was named, if one
-/// was. A command that is started inherits the limits of this process; threads that run already have
-/// their own.
+/// This machine, prepared for managing, with what its CPUs share from the file that was named, if
+/// one was. A command that is started inherits the limits of this process; threads that run already
+/// have their own.
 pub(crate) fn discover_host(
     args: &ManageArgs,
     config: &RunConfig,
@@ -154,7 +154,7 @@ pub(crate) fn enact_config(changes_nothing: bool) -> EnactConfig {
     }
 }
 
-/// This machine; `topology` is a file that describes what its PUs share instead of the kernel.
+/// This machine; `topology` is a file that describes what its CPUs share instead of the kernel.
 pub(crate) fn detect_host(topology: Option<&Path>) -> Result<Host> {
     let host = Host::detect(Path::new("/")).context("cannot see the processor")?;
     match topology {
@@ -168,7 +168,7 @@ pub(crate) fn detect_host(topology: Option<&Path>) -> Result<Host> {
     }
 }
 
-/// The same machine with PUs that count as large cores, if any are named.
+/// The same machine with CPUs that count as large cores, if any are named.
 pub(crate) fn emulate_asymmetry(host: Host, large: Option<&PuSet>) -> Result<Host> {
     match large {
         Some(large) => host

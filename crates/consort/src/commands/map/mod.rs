@@ -215,7 +215,7 @@ enum MappingChoice {
     Os,
     /// A named one.
     Scheme(MappingScheme),
-    /// These PUs.
+    /// These CPUs.
     Fixed(Mapping),
 }
 

@@ -65,7 +65,7 @@ struct CycleSums {
     /// Facts, each times the instructions for which it held.
     facts: [f64; FACTS.len()],
     instructions: f64,
-    /// Time on each PU, ps.
+    /// Time on each CPU, ps.
     pus: BTreeMap<usize, u64>,
 }
 
@@ -129,7 +129,7 @@ struct ExplanationTerm {
 pub(super) struct CycleExplanation {
     /// The program.
     thread: String,
-    /// PU on which its threads were longest.
+    /// CPU on which its threads were longest.
     pu: usize,
     core_type: usize,
     /// End of its work, s.

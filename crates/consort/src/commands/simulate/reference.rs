@@ -90,7 +90,7 @@ pub(super) fn execute(args: &SimulateArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Every number, one per row; a program is `NAME:PU`.
+/// Every number, one per row; a program is `NAME:CPU`.
 fn table(args: &SimulateArgs, run: &TracedRun) -> Table {
     let mut rows = LongRows::default();
     let case = long::case_name(&args.setup.workload, &args.setup.machine);

@@ -142,7 +142,7 @@ fn plan(args: &PlanArgs) -> Result<()> {
 fn run(args: &ShardArgs) -> Result<()> {
     let folder = open(&args.folder)?;
     let count = folder.as_plan().shards.len();
-    // One process is one task of a scheduler, which says how many PUs it has.
+    // One process is one task of a scheduler, which says how many CPUs it has.
     let workers = args.jobs.requested_workers().unwrap_or(NonZeroUsize::MIN);
     for number in read_numbers(&args.shards, count)? {
         let bar = progress::start_meter("runs");

@@ -157,7 +157,7 @@ fn programs(named: &[&str]) -> Result<Vec<String>> {
     Ok(programs)
 }
 
-/// Returns the named PUs, or the first two of the first core that has two.
+/// Returns the named CPUs, or the first two of the first core that has two.
 fn siblings(named: &[u32], host: &Host) -> Result<[PuId; 2]> {
     let topology = &host.discovery.topology;
     match *named {

@@ -77,7 +77,7 @@ fn ways(args: &TrainArgs, chip: &Chip) -> Vec<u32> {
     if ways.is_empty() {
         ways.extend(fitting());
     }
-    // A core of one PU is refused later, with an error about that core.
+    // A core of one CPU is refused later, with an error about that core.
     if ways.is_empty() {
         ways.push(WAYS[0]);
     }

@@ -10,7 +10,7 @@ use consort_sim::workload::WorkloadItem;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Share of one PU from which on a thread counts: others hardly disturb their co-runners.
+/// Share of one CPU from which on a thread counts: others hardly disturb their co-runners.
 const ACTIVE_FROM: f64 = 0.05;
 
 /// The suite whose programs may stand for recorded threads.
@@ -28,7 +28,7 @@ pub(super) struct StandIn {
     pub(super) threads: usize,
     /// CPU time while they were recorded, s.
     pub(super) cpu_s: f64,
-    /// Share of one PU that each had while it was there, 0 to 1.
+    /// Share of one CPU that each had while it was there, 0 to 1.
     pub(super) cpu_share: f64,
     /// The program in their place, as workloads name it.
     pub(super) program: String,

@@ -179,7 +179,7 @@ fn open_mem_dominance(
 
 #[derive(Debug, Default)]
 struct MemDominance {
-    /// Since the quantum began: time stalled and time on a PU, ns.
+    /// Since the quantum began: time stalled and time on a CPU, ns.
     now: BTreeMap<ThreadId, (f64, f64)>,
     /// Share of the last quantum.
     share: BTreeMap<ThreadId, f64>,

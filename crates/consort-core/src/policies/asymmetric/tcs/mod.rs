@@ -31,7 +31,7 @@
 //!
 //! Observes instructions, or CPU time if none are counted, and which threads wait for others.
 //! Threads that wait, spinning or asleep, are not active. In software form a thread that is queued
-//! for a PU stays active. If intervals do not end with activity, as on live machines, a change of
+//! for a CPU stays active. If intervals do not end with activity, as on live machines, a change of
 //! the active threads is noticed at the end of the quantum.
 
 use super::logical_core_map::{LogicalCore, LogicalCoreGroup};

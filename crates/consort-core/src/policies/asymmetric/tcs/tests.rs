@@ -33,7 +33,7 @@ fn with(rule: Tcs) -> Bench<Tcs> {
     bench
 }
 
-/// Four threads after 0.4 ms of a quantum, at the end of which the first stalls, and their PUs
+/// Four threads after 0.4 ms of a quantum, at the end of which the first stalls, and their CPUs
 /// then.
 fn after_a_stall(rule: Tcs) -> (Bench<Tcs>, Vec<u32>) {
     let mut bench = with(rule);

@@ -34,8 +34,8 @@ enum Role {
     Pinning,
 }
 
-/// Time that a thread waits for a taken PU when it comes back, s: the least time that Linux lets a
-/// thread run (3 ms on 8 PUs).
+/// Time that a thread waits for a taken CPU when it comes back, s: the least time that Linux lets a
+/// thread run (3 ms on 8 CPUs).
 const WAIT_S: f64 = 0.003;
 /// Lines of an L1D: 32 KiB of 64 bytes, as most of the described machines have.
 const LINES: f64 = 512.0;
@@ -171,8 +171,8 @@ pub(super) const RULES: &[PricingRule; 9] = &[
             } else {
                 0.0
             };
-            // The chance that no stranger has the PU of any sibling that one waits for. Turns on
-            // different PUs are independent.
+            // The chance that no stranger has the CPU of any sibling that one waits for. Turns on
+            // different CPUs are independent.
             let off = occupancy.strangers * (1.0 - occupancy.least);
             let others = (occupancy.threads - 1.0).max(0.0);
             let all_on = libm::pow(1.0 - off.clamp(0.0, 1.0), others);
@@ -210,7 +210,7 @@ pub(super) const RULES: &[PricingRule; 9] = &[
             if all <= 0.0 {
                 return 0.0;
             }
-            // A program pays for idle PUs by its part of all waiting threads.
+            // A program pays for idle CPUs by its part of all waiting threads.
             let occupancy = &case.shape.groups[group];
             let idle = (case.shape.idle as f64).min(all);
             case.known[group].hz() * idle * (occupancy.threads - occupancy.running) / all
@@ -251,9 +251,9 @@ struct PricingTotals {
     accesses_now: Vec<f64>,
     /// Demand on each node's memory path, as a share of it.
     paths: Vec<f64>,
-    /// Threads that wait for a PU.
+    /// Threads that wait for a CPU.
     waiting: f64,
-    /// Probability that no PU is free, 0 to 1; PUs are taken independently.
+    /// Probability that no CPU is free, 0 to 1; CPUs are taken independently.
     all_taken: f64,
 }
 

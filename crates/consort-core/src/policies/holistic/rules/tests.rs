@@ -13,7 +13,7 @@ use super::*;
 use crate::ids::PuId;
 use crate::topology::{CoreType, PuFacts, Topology};
 
-/// Nodes of LLC domains of two cores with one PU each.
+/// Nodes of LLC domains of two cores with one CPU each.
 pub(in crate::policies::holistic) fn machine(nodes: u32, llcs_per_node: u32) -> Topology {
     let facts = (0..2 * nodes * llcs_per_node).map(|pu| PuFacts {
         pu: PuId(pu),
@@ -241,7 +241,7 @@ fn synchronising_siblings_take_no_turns_with_strangers() {
     let levels = levels(&topology, &[4, 4], &[syncs.clone(), syncs]);
     assert_eq!(inside(last(&levels)), ISO);
     assert_eq!(deciding(last(&levels)), ["synchronisation"]);
-    // In turns each of three siblings is off its PU half of the time: 1 - 1/8 of all cycles.
+    // In turns each of three siblings is off its CPU half of the time: 1 - 1/8 of all cycles.
     let turns = last(&levels).weighed[1].bill.items();
     let price = turns.filter(|(rule, _)| rule.name == "synchronisation");
     let price: f64 = price.map(|(_, price)| price).sum();
@@ -267,7 +267,7 @@ fn threads_with_frequent_io_are_free() {
         choose_pinning(candidate, &known, &shape)[0],
         PinningScope::Free
     );
-    // Where all PUs are taken anyway, nothing is gained by being free.
+    // Where all CPUs are taken anyway, nothing is gained by being free.
     assert_eq!(held(&[(Inputs, 500.0)])[0], PinningScope::Domain);
 }
 

@@ -82,7 +82,7 @@ pub(crate) struct MixedArgs {
     /// Time for which they run.
     #[arg(long, default_value = "8", value_parser = super::parse_seconds)]
     seconds: Duration,
-    /// Number of `fp` threads and as many `int` threads [default: half the PUs].
+    /// Number of `fp` threads and as many `int` threads [default: half the CPUs].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=super::MAX_THREADS))]
     threads_per_kind: Option<u64>,
 }
@@ -96,7 +96,7 @@ const CHASE_DUTY: DutyCycle = DutyCycle {
 impl MixedArgs {
     pub(crate) fn run(&self, format: DemoFormat) -> DemoOutcome {
         let goal = goal_after(self.seconds);
-        // By default half of the PUs get an `fp` thread each and as many an `int` thread each, so
+        // By default half of the CPUs get an `fp` thread each and as many an `int` thread each, so
         // that on an SMT chip every core could hold one of both. A memory chase joins in half of
         // the time, and a sleeper hardly ever.
         let pus = std::thread::available_parallelism().map_or(1, usize::from);

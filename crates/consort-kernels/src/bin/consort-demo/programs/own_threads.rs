@@ -22,7 +22,7 @@ pub(crate) struct PinSelfArgs {
     /// Time for which the threads run.
     #[arg(long, default_value = "5", value_parser = super::parse_seconds)]
     seconds: Duration,
-    /// The PU to pin to [default: the highest that is allowed].
+    /// The CPU to pin to [default: the highest that is allowed].
     #[arg(long)]
     pu: Option<usize>,
 }
@@ -65,7 +65,7 @@ impl PinSelfArgs {
         print_result(report.ok, format, text, &report)
     }
 
-    /// The PU to use; an error if it is not allowed.
+    /// The CPU to use; an error if it is not allowed.
     fn pu(&self) -> Result<usize, DemoError> {
         let mask = own_mask().map_err(DemoError::system("cannot read the affinity mask"))?;
         let allowed: Vec<usize> = (0..CpuSet::count())
