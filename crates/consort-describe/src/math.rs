@@ -27,10 +27,14 @@ pub fn log2(x: f64) -> f64 {
     libm::log2(x)
 }
 
-/// `base` to the power `exponent`.
+/// A `base` that is not negative to the power `exponent`, to a relative 10⁻¹⁶ times the logarithm
+/// of the result: the exact power takes twice the time.
 #[inline]
 pub fn pow(base: f64, exponent: f64) -> f64 {
-    libm::pow(base, exponent)
+    if exponent == 0.0 {
+        return 1.0;
+    }
+    exp2(exponent * log2(base))
 }
 
 /// The value at `x` of a curve through points at rising positive places: linear in the logarithm

@@ -11,7 +11,7 @@ pub(crate) const LEVELS: usize = 3;
 /// Totals of one thread over an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThreadCounts {
-    /// Time on a PU, s.
+    /// Time on a CPU, s.
     pub on_pu_s: f64,
     /// Of `on_pu_s`, time without progress: context switches, exchanges of registers, and calls of
     /// the kernel, s.
@@ -20,7 +20,7 @@ pub struct ThreadCounts {
     pub kernel_s: f64,
     /// Of `on_pu_s`, time spent spinning for siblings, s.
     pub spin_s: f64,
-    /// Time runnable but not on a PU, s.
+    /// Time runnable but not on a CPU, s.
     pub wait_s: f64,
     /// Time blocked: for siblings, for input and output, or paused, s.
     pub blocked_s: f64,
@@ -28,7 +28,7 @@ pub struct ThreadCounts {
     pub asleep_s: f64,
     /// Of `blocked_s`, time in input and output, s.
     pub io_s: f64,
-    /// Core cycles while on a PU.
+    /// Core cycles while on a CPU.
     pub cycles: f64,
     /// Instructions completed.
     pub instructions: f64,
@@ -47,7 +47,7 @@ pub struct ThreadCounts {
     pub energy_j: f64,
     /// Number of times that it was switched in.
     pub context_switches: u64,
-    /// Number of times that it was switched in on another PU than its last.
+    /// Number of times that it was switched in on another CPU than its last.
     pub migrations: u64,
     /// Returns from futex calls to user mode: from waits, and from waking others.
     pub futex_returns: u64,
@@ -160,17 +160,20 @@ impl ThreadCounters {
         (a.futex_returns + a.io_returns) + (b.futex_returns + b.io_returns)
     }
 
-    /// Branches completed.
+    // What the state of caches and predictors follows from is whole numbers ([`whole`]): sums of parts
+    // depend in their last bits on how time was divided, and a bit is enough for other events to follow.
+
+    /// Branches completed, a whole number.
     pub(crate) fn branches(&self) -> f64 {
-        self.sampled.classes.branch + self.recent.classes.branch
+        whole(self.sampled.classes.branch + self.recent.classes.branch)
     }
 
-    /// Instructions since the start.
+    /// Instructions since the start, a whole number.
     pub(crate) fn instructions(&self) -> f64 {
-        self.recent.instructions + self.sampled.instructions
+        whole(self.recent.instructions + self.sampled.instructions)
     }
 
-    /// Lines brought into each level of caches since the start.
+    /// Lines brought into each level of caches since the start, whole numbers.
     pub(crate) fn lines_brought(&self) -> [f64; LEVELS] {
         let (a, b) = (&self.recent.flow, &self.sampled.flow);
         [
@@ -178,7 +181,14 @@ impl ThreadCounters {
             a.llc_accesses + b.llc_accesses,
             a.llc_misses + b.llc_misses + a.prefetched_lines + b.prefetched_lines,
         ]
+        .map(whole)
     }
+}
+
+/// A whole number next to a count. What is counted is often a simple fraction when an event comes, so
+/// the next number begins at none of them.
+fn whole(count: f64) -> f64 {
+    (count + 0.618).floor()
 }
 
 fn add_classes(sum: &mut MixSpec, mix: &MixSpec, n: f64) {
@@ -254,6 +264,19 @@ mod tests {
         let mut counts = ThreadCounts::default();
         counts.execute(instructions, &mix(), &rates());
         counts
+    }
+
+    #[test]
+    fn last_bits_of_simple_fractions_decide_nothing() {
+        for parts in 1..=16 {
+            for count in (1..4 * parts).map(|n| f64::from(n) / f64::from(parts)) {
+                assert_eq!(
+                    whole(count * (1.0 - 1e-12)),
+                    whole(count * (1.0 + 1e-12)),
+                    "{count}"
+                );
+            }
+        }
     }
 
     proptest! {
