@@ -106,13 +106,20 @@ pub fn split_unquoted<'a>(text: &'a str, separator: char, openers: &[char]) -> V
 /// names of up to three letters, which two edits turn into almost any other.
 const NEAR: usize = 2;
 
-/// Suggests the known name nearest to `name`, or lists all if none is near.
+/// Suggests the known name nearest to `name`, else the shortest that begins with it (two letters or
+/// more), else lists all.
 pub fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let distance = |candidate| (strsim::damerau_levenshtein(name, candidate), candidate);
     let near = if name.chars().count() > 3 { NEAR } else { 1 };
-    match known.clone().map(distance).min() {
-        Some((edits, nearest)) if edits <= near => format!("did you mean '{nearest}'?"),
-        _ => format!("known: {}", known.collect::<Vec<_>>().join(", ")),
+    let nearest = known.clone().map(distance).min();
+    let nearest = nearest.filter(|(edits, _)| *edits <= near);
+    let begun = known
+        .clone()
+        .filter(|known| name.len() > 1 && known.starts_with(name));
+    let begun = begun.min_by_key(|known| known.len());
+    match nearest.map(|(_, known)| known).or(begun) {
+        Some(meant) => format!("did you mean '{meant}'?"),
+        None => format!("known: {}", known.collect::<Vec<_>>().join(", ")),
     }
 }
 
@@ -271,6 +278,7 @@ mod tests {
     fn near_names_are_suggested() {
         check("rnu", "did you mean 'run'?");
         check("machin", "did you mean 'machine'?");
+        check("mac", "did you mean 'machine'?");
         check("elephant", "known: run, machine");
     }
 

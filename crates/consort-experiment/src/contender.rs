@@ -144,6 +144,15 @@ impl Contender {
         matches!(&self.who, ContenderKind::Policy(spec) if spec.name == NO_POLICY)
     }
 
+    /// True if it decides by what only the simulation knows, so that it bounds policies and is none
+    /// that can be run.
+    pub fn is_bound(&self) -> bool {
+        matches!(
+            self.who,
+            ContenderKind::Oracle(_) | ContenderKind::Coschedule(_)
+        )
+    }
+
     /// The only signals that the policy uses; empty for all that are usual.
     pub(super) fn used_signals(&self, topology: &Topology) -> &'static [Signal] {
         let info = match &self.who {

@@ -236,10 +236,9 @@ mod tests {
 
     #[test]
     fn loops_and_threads_count_their_work() {
-        let begin = Instant::now();
-        let time = Duration::from_millis(30);
-        assert!(run_loops(begin, time) > 0);
-        let count = count_until(begin, time * 2, || Ok(true)).unwrap();
+        let time = Duration::from_millis(300);
+        assert!(run_loops(Instant::now(), time) > 0);
+        let count = count_until(Instant::now(), time, || Ok(true)).unwrap();
         assert!(count > 0);
     }
 

@@ -9,7 +9,7 @@ use consort_experiment::bench::{Bench, BenchCase, BenchError, BenchMeasure, Effo
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde_json::Value;
-use servers::{LoadServer, is_installed};
+use servers::{LoadServer, missing_program};
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -142,7 +142,14 @@ impl Bench for OverheadBench {
                 hint: format!("the loads are {names}"),
             });
         }
-        let there = loads.into_iter().filter(|load| is_installed(*load));
+        if let ([load], Some(name)) = (&loads[..], &self.only)
+            && let Some(missing) = missing_program(*load)
+        {
+            return Err(BenchError::Live(format!(
+                "cannot measure {name}: {missing} is not installed; install it, or name another load"
+            )));
+        }
+        let there = { loads.into_iter() }.filter(|load| missing_program(*load).is_none());
         Ok(there
             .flat_map(|load| self.load_cases(load, effort))
             .collect())

@@ -24,15 +24,15 @@ pub(super) struct LoadServer {
     port: u16,
 }
 
-/// Returns true if a load's programs are installed; Consort's own loads always are.
-pub(super) fn is_installed(load: OverheadLoad) -> bool {
-    let needs: &[&str] = match load {
+/// A program that a load needs and that is not installed.
+pub(super) fn missing_program(load: OverheadLoad) -> Option<&'static str> {
+    let needs: &[&'static str] = match load {
         OverheadLoad::Pgbench => &["initdb", "postgres", "pgbench"],
         OverheadLoad::Redis => &["redis-server", "redis-benchmark"],
         OverheadLoad::Nginx => &["nginx", "wrk"],
         _ => &[],
     };
-    needs.iter().all(|name| program(name).is_some())
+    needs.iter().copied().find(|name| program(name).is_none())
 }
 
 /// Path of a program, also where Debian keeps those of databases.
@@ -65,12 +65,20 @@ fn live_error(error: &impl ToString) -> BenchError {
 fn run_to_end(command: &mut Command) -> Result<String, BenchError> {
     let output = command
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .output()
         .map_err(|error| live_error(&error))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(live_error(&format!("{:?} failed", command.get_program()))),
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    let reason = complaint
+        .trim_end()
+        .lines()
+        .last()
+        .unwrap_or("no reason given");
+    let program = Path::new(command.get_program()).display();
+    Err(live_error(&format!("{program} failed: {reason}")))
 }
 
 impl LoadServer {
@@ -111,8 +119,13 @@ impl LoadServer {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        if load == OverheadLoad::Pgbench {
-            run_to_end(server.pgbench()?.args(["-i", "-q", "-s", "5"]))?;
+        // A database that listens may still refuse clients, because it is starting up.
+        while load == OverheadLoad::Pgbench {
+            match run_to_end(server.pgbench()?.args(["-i", "-q", "-s", "5"])) {
+                Ok(_) => break,
+                Err(error) if Instant::now() > end => return Err(error),
+                Err(_) => std::thread::sleep(Duration::from_millis(100)),
+            }
         }
         Ok(Some(server))
     }

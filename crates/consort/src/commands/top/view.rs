@@ -247,11 +247,18 @@ impl TopView {
     fn head(&self) -> Vec<Line<'static>> {
         let s = &self.status;
         let own = 100.0 * s.own_cpu_share;
+        let verdict = match s.verdict.text.is_empty() {
+            true => &s.policy_reason,
+            false => &s.verdict.text,
+        };
         vec![
+            Line::from(verdict.clone()).bold(),
             Line::from(vec![
-                Span::from("consort ").bold(),
-                Span::from(format!("policy {} ", s.policy)).fg(Color::Cyan),
-                Span::from(format!("tier {}, quantum {:.0} ms, ", s.tier, s.quantum_ms)),
+                Span::from(format!("policy {}", s.policy)).fg(Color::Cyan),
+                Span::from(format!(
+                    ", tier {}, quantum {:.0} ms, ",
+                    s.tier, s.quantum_ms
+                )),
                 Span::from(format!("overhead {own:.2} % of a CPU")),
                 Span::from(if self.frozen { "  frozen" } else { "" }).bold(),
             ]),
@@ -264,12 +271,6 @@ impl TopView {
                 s.undone,
                 s.uptime_s,
             )),
-            Line::from(if s.verdict.text.is_empty() {
-                s.policy_reason.clone()
-            } else {
-                s.verdict.text.clone()
-            })
-            .dim(),
         ]
     }
 
@@ -385,7 +386,7 @@ pub(super) fn as_text(status: &DaemonStatus, width: u16, height: u16) -> String 
     text
 }
 
-/// Returns the letter and the colour for the class of a PU's occupant.
+/// Returns the letter and the colour for the class of a CPU's occupant.
 fn letter(class: &str) -> (char, Style) {
     let (letter, colour) = match class {
         "fp" => ('F', Color::Cyan),
@@ -402,7 +403,7 @@ fn letter(class: &str) -> (char, Style) {
 /// Legend of the letters.
 const LEGEND: &str = "F floating point  I integer  M memory  X mixed  ? unknown  b blocked  · none";
 
-/// The busiest thread that was seen on each PU.
+/// The busiest thread that was seen on each CPU.
 fn occupants(status: &DaemonStatus) -> BTreeMap<u32, &ThreadLine> {
     let mut busiest: BTreeMap<u32, &ThreadLine> = BTreeMap::new();
     for thread in &status.threads {
