@@ -39,11 +39,11 @@ const PRODUCT: &str = "matmul-fp";
 struct ProgramCopies {
     /// Name of a machine that comes with Consort.
     machine: String,
-    /// PUs per core that are in use; all if `None`.
+    /// CPUs per core that are in use; all if `None`.
     smt: Option<u32>,
     /// Name of a program that comes with Consort.
     program: String,
-    /// Copies of it, each on a PU of its own while there are PUs.
+    /// Copies of it, each on a CPU of its own while there are CPUs.
     copies: u32,
     /// Most work per copy, 10⁹ instructions; at most the program's whole length is done.
     at_most_ginstr: f64,
@@ -114,7 +114,7 @@ fn count_copies(
 }
 
 impl ProgramCopies {
-    /// Puts each copy on a PU of the first core, in the order of the ways, and lets all of them do
+    /// Puts each copy on a CPU of the first core, in the order of the ways, and lets all of them do
     /// their work once; the seed is that of the read noise and of the program's variation.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ impl ProgramCopies {
         let machine = SimMachine::new(chip, &copies, &settings, READ_EVERY_NS, meter, source);
         let mut machine = machine.map_err(part_error(&part))?;
         let first = machine.topology().cores().first();
-        // More copies than ways share PUs from the first one on.
+        // More copies than ways share CPUs from the first one on.
         let pus = first.map_or_else(Vec::new, |core| core.pus.as_slice().to_vec());
         let threads = machine.oracle().threads().collect::<Vec<_>>();
         let each = threads.into_iter().zip(pus.into_iter().cycle());

@@ -62,6 +62,7 @@ pub(crate) const ANALYSES: Analyses = Analyses {
         ("occupancy-equal", occupancy::equal),
         ("occupancy-lengths", occupancy::lengths),
         ("occupancy-once", occupancy::once),
+        ("occupancy-shortened", occupancy::shortened),
         ("occupancy-single-process", occupancy::single_process),
         ("symbiosis-near", symbiosis::frames::near),
         ("symbiosis-even", symbiosis::frames::even),

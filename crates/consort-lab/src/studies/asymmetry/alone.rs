@@ -111,8 +111,7 @@ pub(in crate::studies) fn cores_alone(
     Ok(frame)
 }
 
-/// Speeds of the programs of drawn workloads on either core. The policies are `large` and
-/// `small`.
+/// Speeds of the programs of drawn workloads on either core. The policies are `large` and `small`.
 pub(in crate::studies) fn programs_alone(
     context: &ExperimentContext<'_>,
     spec: &ExperimentSpec,

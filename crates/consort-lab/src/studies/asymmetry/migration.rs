@@ -26,7 +26,7 @@ const ENDLESS: f64 = 1e18;
 
 /// Two cores between which a thread goes to and fro.
 pub struct ExchangePath {
-    /// PUs of either core; the first is that of the first large core.
+    /// CPUs of either core; the first is that of the first large core.
     pus: [usize; 2],
 }
 

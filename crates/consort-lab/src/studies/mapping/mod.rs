@@ -189,7 +189,7 @@ impl PairTestbed {
 }
 
 impl PairTestbed {
-    /// Runs each program of a pair by itself on the PUs that `int` gives it in the pair.
+    /// Runs each program of a pair by itself on the CPUs that `int` gives it in the pair.
     fn run_in_place(
         &self,
         context: &ExperimentContext<'_>,

@@ -106,7 +106,7 @@ impl RunMethod {
 /// A workload on a machine with the work of its programs.
 type ExperimentSetup = (Experiment, Vec<AloneWork>);
 
-/// A case with its machine and the work of its programs: as many threads as the machine has PUs.
+/// A case with its machine and the work of its programs: as many threads as the machine has CPUs.
 struct OccupancyCase {
     /// Beginning of its row keys.
     key: String,
@@ -115,8 +115,8 @@ struct OccupancyCase {
 }
 
 enum OccupancyLoad {
-    /// Copies of an integer program on half of the PUs, of a floating-point one on the others: with
-    /// equal work, and at each of [`LENGTHS`].
+    /// Copies of an integer program on half of the CPUs, of a floating-point one on the others:
+    /// with equal work, and at each of [`LENGTHS`].
     Pair {
         equal: ExperimentSetup,
         whole: Vec<ExperimentSetup>,
@@ -229,14 +229,15 @@ impl OccupancyCase {
             observer: Some(Box::new(watch.clone())),
             listener: None,
         };
-        let mut result = experiment.run_with(&contender, &work, seed, options)?;
-        if l2_event(self.chip.spec()) == LLC_ACCESSES {
-            for program in &mut result.programs {
-                program.counters.l2_misses = program.counters.llc_accesses;
-            }
-        }
+        let result = experiment.run_with(&contender, &work, seed, options)?;
+        let counts_all = l2_event(self.chip.spec()) == LLC_ACCESSES;
+        let l2_misses = { result.programs.iter() }.map(|program| match counts_all {
+            true => program.counters.llc_accesses,
+            false => program.counters.l2_misses,
+        });
         let (fpu, score_mflops) = watch.finish();
         Ok(OccupancyOutcome {
+            l2_misses: l2_misses.collect(),
             result,
             fpu,
             score_mflops,
@@ -290,7 +291,7 @@ fn whole_programs(
     Ok((experiment, work))
 }
 
-/// Copies of two programs, each on half of the PUs.
+/// Copies of two programs, each on half of the CPUs.
 fn copies(chip: &Chip, programs: [&Arc<ProgramSpec>; 2]) -> Workload {
     let copies = chip.places().len() / 2;
     let mut entries = Vec::new();
@@ -316,6 +317,8 @@ fn stretch_phases(program: &ProgramSpec, factor: f64) -> ProgramSpec {
 /// Results of one run.
 struct OccupancyOutcome {
     result: RunResult,
+    /// L2 misses of each program, as the chip's event counts them.
+    l2_misses: Vec<f64>,
     fpu: FpuUse,
     /// Cumulative SciMark score; NaN of a pair.
     score_mflops: f64,
@@ -327,6 +330,14 @@ pub(super) fn once(
     spec: &ExperimentSpec,
 ) -> Result<Frame, StudyError> {
     run_methods(context, spec, &[RunMethod::Once(0)])
+}
+
+/// Runs each program once at a tenth of its length, all started together.
+pub(super) fn shortened(
+    context: &ExperimentContext<'_>,
+    spec: &ExperimentSpec,
+) -> Result<Frame, StudyError> {
+    run_methods(context, spec, &[RunMethod::Once(1)])
 }
 
 /// Runs each program once as one process, all started together.
@@ -441,7 +452,9 @@ const CLASS_VALUES: &[(&str, ClassValue)] = &[
         let programs = class.0.result.programs[class.1.clone()].iter();
         programs.map(|p| p.together_s).fold(0.0, f64::max)
     }),
-    ("l2_mpki", |class| sum_counters(class).l2_mpki()),
+    ("l2_mpki", |class| {
+        1000.0 * sum_l2_misses(class) / sum_counters(class).instructions
+    }),
     ("fpu_busy_percent", |class| {
         100.0 * sum_counters(class).fpu_busy()
     }),
@@ -459,18 +472,25 @@ fn sum_counters((outcome, programs): &ProgramClass<'_>) -> ProgramCounters {
     sum
 }
 
+fn sum_l2_misses((outcome, programs): &ProgramClass<'_>) -> f64 {
+    outcome.l2_misses[programs.clone()].iter().sum()
+}
+
 /// Sets the measures of runs, of the classes, and of all programs of a case without the runtime's.
 fn fill_frame(frame: &mut Frame, outcomes: &[OccupancyOutcome], cases: &[&OccupancyCase]) {
     for (measure, value) in RUN_VALUES {
         frame.set_run_values(measure, outcomes.iter().map(value).collect());
     }
     let runs = || outcomes.iter().zip(cases);
-    let all = || runs().map(|(outcome, case)| sum_counters(&(outcome, case.programs())));
-    frame.set_run_values("all_l2_mpki", all().map(|sum| sum.l2_mpki()).collect());
-    frame.set_run_values(
-        "l2_misses_g",
-        all().map(|sum| sum.l2_misses / 1e9).collect(),
-    );
+    let misses = runs().map(|(outcome, case)| sum_l2_misses(&(outcome, case.programs())));
+    let misses: Vec<f64> = misses.collect();
+    let instructions = runs().map(|(outcome, case)| {
+        let sum = sum_counters(&(outcome, case.programs()));
+        sum.instructions
+    });
+    let mpki = { misses.iter().zip(instructions) }.map(|(misses, all)| 1000.0 * misses / all);
+    frame.set_run_values("all_l2_mpki", mpki.collect());
+    frame.set_run_values("l2_misses_g", misses.iter().map(|all| all / 1e9).collect());
     let classes = |value: &dyn Fn(&ProgramClass<'_>) -> f64| -> Vec<Vec<f64>> {
         let values = runs().map(|(outcome, case)| {
             let classes = case.classes().into_iter();

@@ -1,13 +1,11 @@
 //! The cumulative score of SciMark 2.0: millions of floating-point operations per second of each
 //! kernel, summed over kernels and threads (Peternier et al., section 5.6; Pozo and Miller, SciMark).
 
-use consort_core::ThreadId;
 use consort_experiment::Sequence;
 use consort_experiment::watch::{FpuUse, FpuWatch};
 use consort_sim::chip::{Chip, PuPlace};
 use consort_sim::engine::{FIRST_PID, Observer, PuUse, RunSegment};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Share of a kernel's instructions from which it counts as done: sums over segments round.
@@ -44,10 +42,10 @@ pub(super) struct ScoredFpuWatch {
 }
 
 struct ScoreMeter {
-    /// Clock of each PU, cycles per picosecond.
+    /// Clock of each CPU, cycles per picosecond.
     cycles_per_ps: Vec<f64>,
-    kernels: Vec<Vec<KernelPart>>,
-    threads: BTreeMap<ThreadId, ThreadScore>,
+    /// Kernels and progress of each thread, in the order of their numbers.
+    threads: Vec<(Vec<KernelPart>, ThreadScore)>,
 }
 
 /// Progress of a thread in its kernels.
@@ -68,8 +66,9 @@ impl ScoredFpuWatch {
         let clock = |place: &PuPlace| chip.core_spec(*place).frequency_ghz * 1e-3;
         let score = ScoreMeter {
             cycles_per_ps: chip.places().iter().map(clock).collect(),
-            kernels,
-            threads: BTreeMap::new(),
+            threads: { kernels.into_iter() }
+                .map(|kernels| (kernels, ThreadScore::default()))
+                .collect(),
         };
         Self {
             fpu: FpuWatch::new(chip),
@@ -80,10 +79,9 @@ impl ScoredFpuWatch {
     /// Use of the FPUs, and the score; NaN if no thread executes kernels.
     pub(super) fn finish(&self) -> (FpuUse, f64) {
         let meter = self.score.borrow();
-        let scored = meter.threads.values().take(meter.kernels.len());
-        let score = match meter.kernels.is_empty() {
+        let score = match meter.threads.is_empty() {
             true => f64::NAN,
-            false => scored.map(|thread| thread.mflops).sum(),
+            false => meter.threads.iter().map(|(_, thread)| thread.mflops).sum(),
         };
         (self.fpu.finish(), score)
     }
@@ -99,9 +97,10 @@ impl Observer for ScoredFpuWatch {
 impl ScoreMeter {
     fn note(&mut self, segment: &RunSegment<'_>) {
         let number = (segment.thread.tid - FIRST_PID) as usize;
-        let thread = self.threads.entry(segment.thread).or_default();
-        let kernels = self.kernels.get(number);
-        let Some(kernel) = kernels.and_then(|kernels| kernels.get(thread.part)) else {
+        let Some((kernels, thread)) = self.threads.get_mut(number) else {
+            return;
+        };
+        let Some(kernel) = kernels.get(thread.part) else {
             return;
         };
         if segment.doing != PuUse::Work {
@@ -125,6 +124,7 @@ impl ScoreMeter {
 mod tests {
     use super::*;
     use crate::simulate::{DescriptionSource as _, Presets};
+    use consort_core::ThreadId;
     use consort_sim::contention::ThreadRates;
 
     #[test]

@@ -36,8 +36,7 @@ struct MappingGrid {
     stp: Vec<Vec<f64>>,
 }
 
-/// Adds the system, the named mappings, the umbrella policy, all mappings on average and the
-/// worst.
+/// Adds the system, the named mappings, the umbrella policy, all mappings on average and the worst.
 pub(super) fn add_mappings(
     context: &ExperimentContext<'_>,
     output: &mut StudyOutput,

@@ -1,4 +1,4 @@
-//! Grounds on which exact search is possible, small machines with a thread for every PU, and every
+//! Grounds on which exact search is possible, small machines with a thread for every CPU, and every
 //! placement of their threads.
 
 use crate::simulate::case::PreparedCase;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The model of the operating system under which threads stay where they are: the nth to
-/// arrive on PU n.
+/// arrive on CPU n.
 pub(super) const STAYING: &str = "pinned";
 /// Programs that start at one time arrive in an order by lot; this far apart they arrive in theirs.
 const APART_MS: f64 = 1e-6;
@@ -44,7 +44,7 @@ pub(super) struct OptimalityCase {
 pub(super) enum PlacementSymmetry {
     /// Threads meet on cores; all cores are alike.
     Core,
-    /// Threads meet in LLC domains; all domains are alike, and so are their PUs.
+    /// Threads meet in LLC domains; all domains are alike, and so are their CPUs.
     Llc,
     /// Threads meet everywhere; the first core is unlike the others.
     Large,
@@ -113,7 +113,7 @@ impl OptimalityCase {
         self.symmetry == PlacementSymmetry::Large
     }
 
-    /// The workloads, with their work measured: as many different programs as PUs.
+    /// The workloads, with their work measured: as many different programs as CPUs.
     pub fn workloads(
         &self,
         context: &ExperimentContext<'_>,
@@ -145,9 +145,9 @@ impl OptimalityCase {
     }
 }
 
-/// Thread of each PU, for every placement that differs from all others in more than the names of
+/// Thread of each CPU, for every placement that differs from all others in more than the names of
 /// like parts and of like threads. Threads of one name in `kinds` are alike; there are as many as
-/// PUs.
+/// CPUs.
 ///
 /// # Errors
 /// More than 16 threads.
@@ -250,7 +250,7 @@ mod tests {
         check("acmp-1+3", PlacementSymmetry::Large, &two[2..6], 2);
     }
 
-    /// Slowdowns of the first workload by placement, then PU.
+    /// Slowdowns of the first workload by placement, then CPU.
     fn slowdowns(ground: &OptimalityCase) -> (Vec<Vec<usize>>, Vec<Vec<f64>>) {
         let context = ExperimentContext::new(1, Scale::Quick, workers(1), &|_| ());
         let case = ground.workloads(&context).unwrap().remove(0);

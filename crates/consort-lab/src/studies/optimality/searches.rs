@@ -13,7 +13,7 @@ const HALVINGS: u32 = 60;
 
 /// One workload.
 struct SearchedWorkload {
-    /// The thread of each PU, by placement.
+    /// The thread of each CPU, by placement.
     placements: Vec<Vec<usize>>,
     /// Runs by placement.
     placed: Vec<Vec<RunMeasurements>>,
@@ -207,7 +207,7 @@ impl SearchedWorkload {
         let mut on: [Vec<f64>; 2] = Default::default();
         for (placement, outcomes) in self.placements.iter().zip(&self.placed) {
             let pu = placement.iter().position(|&t| t == thread).unwrap_or(0);
-            // PU 0 is the large core, all others are small.
+            // CPU 0 is the large core, all others are small.
             on[pu.min(1)].push(1.0 / average(outcomes, |o| o.slowdowns[pu]));
         }
         let [large, small] = on.map(|speeds| mean(&speeds).unwrap_or(f64::NAN));

@@ -73,6 +73,21 @@ fn walk(value: &Value, path: &mut ParameterPath, found: &mut BTreeSet<ParameterP
     }
 }
 
+/// True if [`list_parameters`] lists a path that it lists for some description.
+fn has_parameter(value: &Value, path: &[String]) -> bool {
+    match (value, path) {
+        (Value::Object(table), [key, rest @ ..]) => table
+            .get(key)
+            .is_some_and(|value| has_parameter(value, rest)),
+        (Value::Array(items), []) if items.iter().all(Value::is_number) => {
+            items.iter().any(is_varied)
+        }
+        (Value::Array(items), _) => items.iter().any(|item| has_parameter(item, path)),
+        (Value::Number(_), []) => is_varied(value),
+        _ => false,
+    }
+}
+
 /// True if a parameter can vary by a share of itself, which one that is 0 cannot.
 fn is_varied(number: &Value) -> bool {
     number.as_f64().is_some_and(|value| value != 0.0)
@@ -102,7 +117,7 @@ pub(super) enum VariedParameter {
 #[derive(Clone, Debug)]
 pub(super) struct VariedDescriptions {
     machine: Value,
-    /// Most PUs per core.
+    /// Most CPUs per core.
     pub smt: Option<u32>,
     programs: BTreeMap<String, Value>,
     /// Times the policies' own quantum.
@@ -176,7 +191,7 @@ impl VariedDescriptions {
             }
             VariedParameter::Programs(keys) => {
                 let programs = self.programs.values_mut();
-                let having = programs.filter(|p| list_parameters(p).contains(keys));
+                let having = programs.filter(|p| has_parameter(p, keys));
                 let valid = |value: &Value| read_program(value).is_some();
                 let reached: Vec<f64> = having.map(|p| scale(p, keys, factor, valid)).collect();
                 consort_core::stats::mean(&reached).unwrap_or(1.0)

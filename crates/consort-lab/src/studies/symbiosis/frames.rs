@@ -121,7 +121,7 @@ const VALUES: &[(&str, RunValue)] = &[
     }),
     ("decision_us", |run| run.result.decision_us.mean),
     ("cpi", SymbioticRun::cpi),
-    // Cycles on a PU that no cause of the stack explains are those of switches and moves.
+    // Cycles on a CPU that no cause of the stack explains are those of switches and moves.
     ("cpi_moves", |run| {
         run.cpi() - run.counters.stack().iter().sum::<f64>()
     }),

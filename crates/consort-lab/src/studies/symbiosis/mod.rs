@@ -34,7 +34,7 @@ use std::time::Duration;
 /// Length of a quantum (section 3.2 of the paper).
 const QUANTUM: Duration = Duration::from_millis(100);
 const MACHINE: &str = "power8";
-/// PUs per core that are in use, as in the paper.
+/// CPUs per core that are in use, as in the paper.
 const SMT: u32 = 2;
 /// Cores of each of the machine's two nodes.
 const CORES_PER_NODE: usize = 5;
