@@ -119,15 +119,21 @@ impl LoadServer {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        // A database that listens may still refuse clients, because it is starting up.
-        while load == OverheadLoad::Pgbench {
-            match run_to_end(server.pgbench()?.args(["-i", "-q", "-s", "5"])) {
-                Ok(_) => break,
+        if load == OverheadLoad::Pgbench {
+            server.fill_database(end)?;
+        }
+        Ok(Some(server))
+    }
+
+    /// Fills the database; one that listens may still refuse clients, because it is starting up.
+    fn fill_database(&self, end: Instant) -> Result<(), BenchError> {
+        loop {
+            match run_to_end(self.pgbench()?.args(["-i", "-q", "-s", "5"])) {
+                Ok(_) => return Ok(()),
                 Err(error) if Instant::now() > end => return Err(error),
                 Err(_) => std::thread::sleep(Duration::from_millis(100)),
             }
         }
-        Ok(Some(server))
     }
 
     pub(super) fn pid(&self) -> u32 {
