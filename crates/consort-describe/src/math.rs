@@ -28,7 +28,7 @@ pub fn log2(x: f64) -> f64 {
 }
 
 /// A `base` that is not negative to the power `exponent`, to a relative 10⁻¹⁶ times the logarithm
-/// of the result: the exact power takes twice the time.
+/// of the result: the exact power takes 1.6 times as long.
 #[inline]
 pub fn pow(base: f64, exponent: f64) -> f64 {
     if exponent == 0.0 {

@@ -106,11 +106,6 @@ impl ProgramCounters {
         }
     }
 
-    /// L2 misses per 1000 instructions.
-    pub fn l2_mpki(&self) -> f64 {
-        1000.0 * self.l2_misses / self.instructions
-    }
-
     /// Share of the cycles in which an operation of the thread was in the FPU, 0 to 1.
     pub fn fpu_busy(&self) -> f64 {
         self.fpu_busy_cycles / self.cycles
@@ -350,7 +345,7 @@ mod tests {
     #[test]
     fn rates_are_per_instruction_and_cycle() {
         let one = counters(1.0);
-        assert_eq!((one.l2_mpki(), one.fpu_busy()), (3.0, 0.25));
+        assert_eq!(one.fpu_busy(), 0.25);
         let stack: f64 = one.stack().iter().sum();
         assert_eq!(stack, 2.0);
     }
@@ -381,8 +376,7 @@ mod tests {
         #[test]
         fn rates_of_sum_lie_between_parts(a in 0.1f64..10.0, b in 0.1f64..10.0) {
             let mut sum = counters(a);
-            sum.add(&ProgramCounters { l2_misses: 0.0, ..counters(b) });
-            prop_assert!(sum.l2_mpki() > 0.0 && sum.l2_mpki() < 3.0);
+            sum.add(&counters(b));
             let latency = sum.memory_latency_cycles().unwrap();
             prop_assert!((latency - 200.0).abs() < 1e-9);
             prop_assert!((sum.fpu_busy() - 0.25).abs() < 1e-12);

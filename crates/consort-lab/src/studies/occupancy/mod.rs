@@ -389,7 +389,7 @@ fn run_methods(
     let outcomes = run_every_case(context, (&all, &spec.policies, runs), run)?;
     let named = all
         .iter()
-        .map(|&(method, case)| describe_case(case, method));
+        .map(|&(method, case)| describe_case(case, method, methods.len() > 1));
     let mut frame = Frame::new(named.collect(), spec.policies.clone(), runs);
     let each = spec.policies.len() * runs;
     let runs = { all.iter() }.flat_map(|case| std::iter::repeat_n(case, each));
@@ -400,7 +400,8 @@ fn run_methods(
     Ok(frame)
 }
 
-fn describe_case(case: &OccupancyCase, method: RunMethod) -> Case {
+/// The case of a row; its key names the length if there are several of them.
+fn describe_case(case: &OccupancyCase, method: RunMethod, several: bool) -> Case {
     let length = method.length().name;
     let labels = [
         ("title", case.key.replace('/', " ")),
@@ -409,9 +410,9 @@ fn describe_case(case: &OccupancyCase, method: RunMethod) -> Case {
     ];
     let classes = case.classes().into_iter().map(|(name, _)| name.to_owned());
     Case {
-        key: match method {
-            RunMethod::Once(0) | RunMethod::SingleProcess | RunMethod::Equal => case.key.clone(),
-            RunMethod::Once(_) => format!("{}/{length}", case.key),
+        key: match several {
+            true => format!("{}/{length}", case.key),
+            false => case.key.clone(),
         },
         labels: labels
             .map(|(label, value)| (label.to_owned(), value))
