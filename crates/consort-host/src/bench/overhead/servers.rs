@@ -72,11 +72,7 @@ fn run_to_end(command: &mut Command) -> Result<String, BenchError> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let complaint = String::from_utf8_lossy(&output.stderr);
-    let reason = complaint
-        .trim_end()
-        .lines()
-        .last()
-        .unwrap_or("no reason given");
+    let reason = complaint.trim().replace('\n', "; ");
     let program = Path::new(command.get_program()).display();
     Err(live_error(&format!("{program} failed: {reason}")))
 }
@@ -128,7 +124,7 @@ impl LoadServer {
     /// Fills the database; one that listens may still refuse clients, because it is starting up.
     fn fill_database(&self, end: Instant) -> Result<(), BenchError> {
         loop {
-            match run_to_end(self.pgbench()?.args(["-i", "-q", "-s", "5"])) {
+            match run_to_end(self.pgbench()?.args(["-i", "-q", "-s", "5", "postgres"])) {
                 Ok(_) => return Ok(()),
                 Err(error) if Instant::now() > end => return Err(error),
                 Err(_) => std::thread::sleep(Duration::from_millis(100)),
