@@ -6,8 +6,10 @@ use super::oracle::{self, OracleGoal, OraclePolicy, SharedDemands};
 use super::slots::SearchGoal;
 use crate::ExperimentContext;
 use consort_core::coscheduling::CoscheduleSlot;
-use consort_core::policy::{Policy, PolicyResult, PolicySpec, check_signals, published_name};
-use consort_core::{Signal, SignalOffers, Topology, policies};
+use consort_core::policy::{
+    POLICY_ALIASES, Policy, PolicyError, PolicyResult, PolicySpec, check_signals, published_name,
+};
+use consort_core::{Signal, SignalOffers, Topology, hint, policies};
 use consort_sim::chip::Chip;
 use consort_sim::engine::EngineError;
 use consort_sim::workload::Workload;
@@ -211,11 +213,26 @@ fn contender_kind(spec: PolicySpec) -> Result<ContenderKind, ExperimentError> {
             slots: None,
         }));
     }
-    let info = policies::check(&spec)?;
+    let info = policies::check(&spec).map_err(suggest_contender)?;
     if !info.simulated {
         return Err(ExperimentError::LiveOnly(info.name));
     }
     Ok(ContenderKind::Policy(spec))
+}
+
+/// The same error; an unknown name is compared with those of all contenders.
+fn suggest_contender(error: PolicyError) -> PolicyError {
+    match error {
+        PolicyError::Unknown { name, .. } => {
+            let simulated = policies::REGISTRY.iter().filter(|info| info.simulated);
+            let plain = POLICY_ALIASES.iter().map(|(alias, _)| *alias);
+            let known = simulated.map(|info| info.name).chain(plain);
+            let known = known.chain([oracle::NAME, coschedule::NAME]).chain(SYSTEMS);
+            let hint = hint(&name, known);
+            PolicyError::Unknown { name, hint }
+        }
+        other => other,
+    }
 }
 
 /// Opens a policy on a machine; each run has one of its own.
@@ -263,7 +280,11 @@ mod tests {
         assert_eq!((linux.name(), linux.os()), ("linux", "linux"));
         let workover = Contender::new("workover:margin=0.1", "linux-itmt").unwrap();
         assert_eq!(workover.os(), "linux-itmt");
-        assert!(Contender::new("linx", "linux").is_err());
+        let error = |name| Contender::new(name, "linux").unwrap_err().to_string();
+        let meant = "unknown policy 'linx'; did you mean 'linux'?";
+        assert_eq!(error("linx"), meant);
+        assert!(error("orcle").ends_with("did you mean 'oracle'?"));
+        assert!(error("fastest").contains("known: workover"));
         assert!(Contender::new("linux:x=1", "linux").is_err());
     }
 

@@ -40,6 +40,14 @@ fn deltas(plan: &CounterPlan, times: (u64, u64), counts: &[(&str, u64)]) -> Vec<
     plan.groups.iter().map(|g| delta(&g.events)).collect()
 }
 
+/// The sample of a thread that only this program has counted.
+fn filled(program: PmuProgram, deltas: &[GroupDelta]) -> Sample {
+    let mut sample = Sample::default();
+    let mut rates = [EventRates::default()];
+    fill_signals(&mut sample, &[program], &mut rates, deltas);
+    sample
+}
+
 fn near(value: Option<f64>, expect: f64) {
     let value = value.expect("there is a value");
     assert!((value - expect).abs() < 1e-9, "{value}, expected {expect}");
@@ -50,13 +58,7 @@ fn fpu_usage_is_one_less_empty_cycles() {
     let (plan, program) = planned(&file("amd-bulldozer"), 0, &[Signal::FpUsage]);
     let counts = [("cycles", 1000), ("instructions", 500), ("fpu_empty", 250)];
     let deltas = deltas(&plan, (10, 10), &counts);
-    let mut sample = Sample::default();
-    fill_signals(
-        &mut sample,
-        &[program],
-        &mut [EventRates::default()],
-        &deltas,
-    );
+    let sample = filled(program, &deltas);
     near(sample.get(Signal::FpUsage), 0.75);
     near(sample.get(Signal::Cycles), 1000.0);
     near(sample.get(Signal::Instructions), 500.0);
@@ -67,13 +69,7 @@ fn multiplexed_counts_are_scaled_and_shares_are_not() {
     let (plan, program) = planned(&file("amd-bulldozer"), 0, &[Signal::FpUsage]);
     let counts = [("cycles", 1000), ("instructions", 500), ("fpu_empty", 250)];
     let deltas = deltas(&plan, (40, 10), &counts);
-    let mut sample = Sample::default();
-    fill_signals(
-        &mut sample,
-        &[program],
-        &mut [EventRates::default()],
-        &deltas,
-    );
+    let sample = filled(program, &deltas);
     near(sample.get(Signal::Cycles), 4000.0);
     assert!(sample.reading(Signal::Cycles).unwrap().is_multiplexed());
     near(sample.get(Signal::FpUsage), 0.75);
@@ -111,13 +107,7 @@ fn accesses_and_misses_of_the_last_level_cache_are_counts() {
 fn a_group_that_never_ran_gives_nothing() {
     let (plan, program) = planned(&file("amd-bulldozer"), 0, &[Signal::FpUsage]);
     let deltas = deltas(&plan, (40, 0), &[]);
-    let mut sample = Sample::default();
-    fill_signals(
-        &mut sample,
-        &[program],
-        &mut [EventRates::default()],
-        &deltas,
-    );
+    let sample = filled(program, &deltas);
     assert_eq!(sample, Sample::default());
 }
 
@@ -134,13 +124,7 @@ fn the_zen4_stack_is_in_dispatch_slots() {
         ("slots_other_thread", 60),
     ];
     let deltas = deltas(&plan, (10, 10), &counts);
-    let mut sample = Sample::default();
-    fill_signals(
-        &mut sample,
-        &[program],
-        &mut [EventRates::default()],
-        &deltas,
-    );
+    let sample = filled(program, &deltas);
     let stack = sample.stack.unwrap().0;
     let expect = [
         ("retiring", 0.5),
@@ -159,13 +143,7 @@ fn the_zen4_stack_is_in_dispatch_slots() {
 fn fpu_usage_of_power7_is_operations_per_cycle() {
     let (plan, program) = planned(&file("power7"), 0, &[Signal::FpUsage]);
     let counts = [("cycles", 1000), ("instructions", 700), ("flop", 250)];
-    let mut sample = Sample::default();
-    fill_signals(
-        &mut sample,
-        &[program],
-        &mut [EventRates::default()],
-        &deltas(&plan, (10, 10), &counts),
-    );
+    let sample = filled(program, &deltas(&plan, (10, 10), &counts));
     near(sample.get(Signal::FpUsage), 0.25);
 }
 
@@ -229,13 +207,7 @@ fn optional_component_stays_in_the_whole_where_it_is_not_counted() {
         ("thread_conflict", 0),
         ("all_finished", 0),
     ];
-    let mut sample = Sample::default();
-    fill_signals(
-        &mut sample,
-        &[program],
-        &mut [EventRates::default()],
-        &deltas(&plan, (10, 10), &counts),
-    );
+    let sample = filled(program, &deltas(&plan, (10, 10), &counts));
     let stack = sample.stack.unwrap().0;
     near(stack.share("stall"), 0.4);
     assert_eq!(stack.share("stall/data"), None);

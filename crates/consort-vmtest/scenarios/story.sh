@@ -100,7 +100,6 @@ end_managed() {
 
 # Ends the load, and shows what consort has left behind: nothing.
 end_load() {
-    pkill -9 -x consort-demo
     for pid in $(masks | cut -d' ' -f2 | sort -u); do
         kill -9 "$pid"
     done

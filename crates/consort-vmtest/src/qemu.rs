@@ -1,5 +1,5 @@
 //! One run of qemu: arguments, the console, the end. A bounded number run at once: each keeps a
-//! host thread busy part of the time, and starved ones run out of time.
+//! host thread busy, and in a starved guest a quantum lasts for seconds.
 
 use crate::console::GuestOutput;
 use crate::error::VmError;
@@ -101,12 +101,9 @@ fn errors(complaints: &Path) -> String {
     errors.fold(String::new(), |all, line| all + "\n" + line)
 }
 
-/// Two for each CPU, and no more than memory bears: each guest has one or two GiB.
-static PLACES: LazyLock<usize> = LazyLock::new(|| {
-    available_parallelism()
-        .map_or(4, |pus| 2 * pus.get())
-        .min(6)
-});
+/// One for each CPU, and no more than memory bears: each guest has one or two GiB.
+static PLACES: LazyLock<usize> =
+    LazyLock::new(|| available_parallelism().map_or(1, |cpus| cpus.get().min(6)));
 
 static TAKEN: Mutex<usize> = Mutex::new(0);
 static GIVEN_BACK: Condvar = Condvar::new();

@@ -171,6 +171,7 @@ impl SimulatedKernel {
         next.map_or(NEVER, |ms| ms * PS_PER_MS)
     }
 
+    /// True once after the number of runnable threads of a CPU has changed, however often it did.
     pub(crate) fn take_load_change(&mut self) -> bool {
         std::mem::take(&mut self.loads_changed)
     }

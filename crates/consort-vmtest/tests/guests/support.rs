@@ -44,8 +44,13 @@ pub fn guest(topology: GuestTopology) -> Vm {
 
 /// Boots the guest, or says why this host can have none.
 pub fn boot(vm: &Vm) -> Option<GuestOutput> {
-    let host = GuestTools::find_or_skip()?;
-    Some(vm.run(&host, LIMIT).unwrap())
+    try_boot(vm).unwrap()
+}
+
+/// [`boot`] for a caller that tries again: a guest on a starved host can be killed after [`LIMIT`].
+pub fn try_boot(vm: &Vm) -> Result<Option<GuestOutput>, String> {
+    let run = |host| vm.run(&host, LIMIT).map_err(|error| error.to_string());
+    GuestTools::find_or_skip().map(run).transpose()
 }
 
 /// Asserts that the guest shows the topology that was asked for, and Consort sees it.
