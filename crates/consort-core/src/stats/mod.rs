@@ -64,7 +64,8 @@ fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
 /// one side is all equal.
 pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-    pearson(&ranks(&a), &ranks(&b))
+    let ranked: Vec<(f64, f64)> = ranks(&a).into_iter().zip(ranks(&b)).collect();
+    pearson(&ranked)
 }
 
 fn ranks(values: &[f64]) -> Vec<f64> {
@@ -76,14 +77,16 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(rank).collect()
 }
 
-fn pearson(a: &[f64], b: &[f64]) -> Option<f64> {
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let (ma, mb) = (mean(a), mean(b));
-    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
-        a.iter().zip(b).map(|(x, y)| of(x - ma, y - mb)).sum()
-    };
-    let spread = (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt();
-    (spread > 0.0).then(|| sum(&|x, y| x * y) / spread)
+/// Pearson's correlation; `None` for fewer than two pairs, or if one side does not vary by more than
+/// rounding.
+pub fn pearson(pairs: &[(f64, f64)]) -> Option<f64> {
+    let n = pairs.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|pair| pair.0), mean(|pair| pair.1));
+    let sum = |of: fn(f64, f64) -> f64| pairs.iter().map(|p| of(p.0 - x, p.1 - y)).sum::<f64>();
+    let (xx, yy, xy) = (sum(|a, _| a * a), sum(|_, b| b * b), sum(|a, b| a * b));
+    let varies = |square: f64, mean: f64| square > n * mean * mean * 1e-24;
+    (varies(xx, x) && varies(yy, y)).then(|| xy / libm::sqrt(xx * yy))
 }
 
 /// Quantile of the normal distribution that leaves 2.5 percent above.
@@ -185,7 +188,29 @@ mod tests {
         assert!((tied - 1.5 / 3.0f64.sqrt()).abs() < 1e-12, "{tied}");
     }
 
+    #[test]
+    fn correlation_of_values() {
+        // By hand: deviations (-1, 0, 1) and (-1, 1, 0), so 1/√(2·2).
+        let r = pearson(&[(1.0, 1.0), (2.0, 3.0), (3.0, 2.0)]).unwrap();
+        assert!((r - 0.5).abs() < 1e-12, "{r}");
+        let cross = [(0.0, 0.0), (1.0, 1.0), (2.0, 0.0), (1.0, 1.0)];
+        assert_eq!(pearson(&cross), Some(0.0));
+        assert_eq!(pearson(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)]), None);
+        assert_eq!(pearson(&[(1.0, 1.0)]), None);
+        assert_eq!(pearson(&[]), None);
+    }
+
     proptest! {
+        #[test]
+        fn points_on_a_line_correlate_fully(
+            slope in prop_oneof![-9.0f64..-0.1, 0.1f64..9.0],
+            xs in prop::collection::btree_set(-50i32..50, 3..9),
+        ) {
+            let line = xs.iter().map(|&x| (f64::from(x), 3.0 + slope * f64::from(x)));
+            let r = pearson(&line.collect::<Vec<_>>()).unwrap();
+            prop_assert!((r - slope.signum()).abs() < 1e-9);
+        }
+
         #[test]
         fn correlation_is_between_minus_1_and_1(pairs in prop::collection::vec((0.0f64..9.0, 0.0f64..9.0), 2..20)) {
             if let Some(rho) = spearman(&pairs) {

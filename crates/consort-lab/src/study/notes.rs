@@ -3,6 +3,7 @@
 use super::file::{NoteSpec, PhraseKind, PhraseSpec, ViewLoop};
 use super::frames::{Frames, LoopTurn, TemplateWords};
 use super::template::fill;
+use consort_core::stats::pearson;
 use consort_data::Cell;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -98,7 +99,7 @@ fn phrase_text(frames: &Frames, note: &NoteSpec, phrase: &PhraseSpec, turn: &Loo
                 let with = item.value(phrase.with.as_ref())?;
                 Some((with, item.value(by)?))
             });
-            let cell = correlation(&pairs.collect::<Vec<_>>()).map(Cell::from);
+            let cell = pearson(&pairs.collect::<Vec<_>>()).map(Cell::from);
             cell.unwrap_or_else(|| Cell::missing("one program")).text()
         }
         PhraseKind::Same => {
@@ -144,18 +145,6 @@ fn items(
         }
     });
     items.collect()
-}
-
-/// Pearson's correlation; `None` without variation.
-fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
-    let n = pairs.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / n;
-    let (mx, my) = (mean(|p| p.0), mean(|p| p.1));
-    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
-        pairs.iter().map(|(x, y)| of(x - mx, y - my)).sum()
-    };
-    let spread = (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt();
-    (spread > 0.0).then(|| sum(&|x, y| x * y) / spread)
 }
 
 #[cfg(test)]
@@ -212,17 +201,5 @@ mod tests {
         let note = "groups = [{ by = 'program', where = { program = 'b' } }]\n\
                     policies = ['linux', 'random']\ntext = '{group} under {policy}'";
         check(note, &["b under linux", "b under random"]);
-    }
-
-    #[test]
-    fn correlation_is_pearson() {
-        let line = [(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)];
-        assert!((correlation(&line).unwrap() - 1.0).abs() < 1e-12);
-        let falling = line.map(|(x, y)| (x, -y));
-        assert!((correlation(&falling).unwrap() + 1.0).abs() < 1e-12);
-        // By hand: covariance 1, spreads 2 and 2.
-        let some = [(0.0, 0.0), (1.0, 1.0), (2.0, 0.0), (1.0, 1.0)];
-        assert_eq!(correlation(&some), Some(0.0));
-        assert_eq!(correlation(&[(1.0, 1.0)]), None);
     }
 }

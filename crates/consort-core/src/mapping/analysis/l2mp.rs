@@ -4,6 +4,7 @@
 //! instruction fetches) (Wang et al., ISPASS 2012).
 
 use super::MappingTable;
+use crate::stats::pearson;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -45,30 +46,14 @@ pub fn memory_correlation(table: &MappingTable) -> BTreeMap<String, f64> {
     }
     let correlations = points
         .into_iter()
-        .filter_map(|(program, points)| Some((program.to_owned(), correlation(&points)?)));
+        .filter(|(_, points)| points.len() >= 3)
+        .filter_map(|(program, points)| Some((program.to_owned(), pearson(&points)?)));
     correlations.collect()
-}
-
-/// Pearson's coefficient; `None` for fewer than three points or if one side does not vary.
-pub fn correlation(points: &[(f64, f64)]) -> Option<f64> {
-    if points.len() < 3 {
-        return None;
-    }
-    let n = points.len() as f64;
-    let (x, y) = points
-        .iter()
-        .fold((0.0, 0.0), |sum, p| (sum.0 + p.0 / n, sum.1 + p.1 / n));
-    let sum = |of: fn(f64, f64) -> f64| points.iter().map(|p| of(p.0 - x, p.1 - y)).sum::<f64>();
-    let (xx, yy, xy) = (sum(|a, _| a * a), sum(|_, b| b * b), sum(|a, b| a * b));
-    // Values that differ by rounding alone do not vary.
-    let varies = |square: f64, mean: f64| square > n * mean * mean * 1e-24;
-    (varies(xx, x) && varies(yy, y)).then(|| xy / (xx * yy).sqrt())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn latency_is_of_data_alone() {
@@ -85,26 +70,5 @@ mod tests {
             ..path
         };
         assert_eq!(none.l2mp_cycles(), None);
-    }
-
-    /// By hand: deviations (−1, 0, 1) and (−1, 1, 0), so 1/√(2·2).
-    #[test]
-    fn correlation_is_pearsons() {
-        let r = correlation(&[(1.0, 1.0), (2.0, 3.0), (3.0, 2.0)]).unwrap();
-        assert!((r - 0.5).abs() < 1e-12);
-        assert_eq!(correlation(&[(1.0, 1.0), (2.0, 2.0)]), None);
-        assert_eq!(correlation(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)]), None);
-    }
-
-    proptest! {
-        #[test]
-        fn points_on_a_line_correlate_fully(
-            slope in prop_oneof![-9.0f64..-0.1, 0.1f64..9.0],
-            xs in prop::collection::btree_set(-50i32..50, 3..9),
-        ) {
-            let points: Vec<(f64, f64)> = xs.iter().map(|&x| (x.into(), 3.0 + slope * f64::from(x))).collect();
-            let r = correlation(&points).unwrap();
-            prop_assert!((r - slope.signum()).abs() < 1e-9);
-        }
     }
 }

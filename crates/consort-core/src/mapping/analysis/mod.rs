@@ -15,7 +15,7 @@ mod l2mp;
 
 pub use attribution::{Attribution, Importance, attribute, importance};
 pub use key::{KeyResource, ResourceFinding, Thresholds, key_resources};
-pub use l2mp::{MemoryPath, correlation, memory_correlation};
+pub use l2mp::{MemoryPath, memory_correlation};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
