@@ -28,6 +28,8 @@ pub struct ProgramCounters {
     pub l2_misses: f64,
     /// Accesses to the LLC, of data and code.
     pub llc_accesses: f64,
+    /// Accesses to the LLC of code.
+    pub llc_code_accesses: f64,
     /// Misses of the LLC that were waited for.
     pub llc_misses: f64,
     /// Lines to and from memory.
@@ -89,6 +91,7 @@ impl ProgramCounters {
         self.l1i_misses += other.l1i_misses;
         self.l2_misses += other.l2_misses;
         self.llc_accesses += other.llc_accesses;
+        self.llc_code_accesses += other.llc_code_accesses;
         self.llc_misses += other.llc_misses;
         self.memory.add(&other.memory);
         self.outstanding_cycles += other.outstanding_cycles;
@@ -142,6 +145,7 @@ impl From<&ThreadCounts> for ProgramCounters {
             l1i_misses: flow.l1i_misses,
             l2_misses: flow.l2_misses,
             llc_accesses: flow.llc_accesses,
+            llc_code_accesses: flow.llc_code_accesses,
             llc_misses: flow.llc_misses,
             memory: Transactions::from(flow),
             outstanding_cycles: flow.outstanding_cycles,

@@ -29,6 +29,8 @@ pub enum Quantity {
     /// of the L2 has brought into the L2 in time is none. Where the prefetchers are the LLC's, or
     /// there is no L2, all that misses before the LLC.
     L2Misses,
+    /// Data that the L2 requests from the LLC: by demand, or for the core's and the L2's prefetchers.
+    L2DataMisses,
     /// Demand misses of the LLC.
     LlcMisses,
     /// Accesses to the LLC: data, prefetched into the L2 or not, and code.

@@ -10,18 +10,37 @@ use consort_sim::program::{ProgramSpec, presets};
 use consort_sim::workload::{DescriptionFile, LoadError, ProgramSource};
 use std::sync::Arc;
 
-/// The quantity that a chip's event for misses of the L2 counts: misses of demand, or without an event
-/// for these, everything that the L2 requests, its prefetchers' requests and code included.
-pub(crate) fn l2_event(spec: &MachineSpec) -> &'static str {
-    let mut events = spec.pmu.events.iter();
-    match events.any(|event| event.counts == Quantity::L2Misses) {
-        true => "l2-misses",
-        false => LLC_ACCESSES,
-    }
+/// What a chip's event for misses of the L2 counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum L2Event {
+    /// Data that threads wait for.
+    Demand,
+    /// These, and data for prefetchers.
+    Data,
+    /// All of it, and code.
+    Everything,
 }
 
-/// Everything that an L2 requests.
-pub(crate) const LLC_ACCESSES: &str = "llc-accesses";
+impl L2Event {
+    /// The event of a chip; the narrowest, if it has several.
+    pub(crate) fn of(spec: &MachineSpec) -> Self {
+        let has = |quantity| { spec.pmu.events.iter() }.any(|event| event.counts == quantity);
+        match () {
+            () if has(Quantity::L2Misses) => Self::Demand,
+            () if has(Quantity::L2DataMisses) => Self::Data,
+            () => Self::Everything,
+        }
+    }
+
+    /// The name of the quantity.
+    pub(crate) fn quantity(self) -> &'static str {
+        match self {
+            Self::Demand => "l2-misses",
+            Self::Data => "l2-data-misses",
+            Self::Everything => "llc-accesses",
+        }
+    }
+}
 
 /// Source of machines and programs: the presets, or a user's folders as well.
 pub trait DescriptionSource: ProgramSource + Sync {

@@ -160,6 +160,8 @@ pub struct InstructionActivity {
     pub l2_misses: f64,
     /// Accesses to the LLC: data, prefetched into the L2 or not, and instructions.
     pub llc_accesses: f64,
+    /// Accesses to the LLC for code, a part of `llc_accesses`.
+    pub llc_code_accesses: f64,
     /// Misses of the LLC that the thread waits for, without prefetched lines.
     pub llc_misses: f64,
     /// Lines prefetched from memory, used or not.

@@ -206,6 +206,7 @@ pub(super) fn add_activity(sum: &mut InstructionActivity, flow: &InstructionActi
     sum.l1i_misses += flow.l1i_misses * n;
     sum.l2_misses += flow.l2_misses * n;
     sum.llc_accesses += flow.llc_accesses * n;
+    sum.llc_code_accesses += flow.llc_code_accesses * n;
     sum.llc_misses += flow.llc_misses * n;
     sum.prefetched_lines += flow.prefetched_lines * n;
     sum.code_lines += flow.code_lines * n;

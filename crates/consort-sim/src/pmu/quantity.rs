@@ -153,6 +153,7 @@ pub(super) fn amount(quantity: Quantity, truth: &ThreadCounts, facts: MachineFac
         Quantity::L1dMisses => flow.l1d_misses,
         Quantity::L1iMisses => flow.l1i_misses,
         Quantity::L2Misses => flow.l2_misses,
+        Quantity::L2DataMisses => flow.llc_accesses - flow.llc_code_accesses,
         Quantity::LlcMisses => flow.llc_misses,
         Quantity::LlcAccesses => flow.llc_accesses,
         Quantity::PrefetchedLines => flow.prefetched_lines,

@@ -16,7 +16,7 @@ mod score;
 pub(super) use notes::notes;
 
 use crate::frame::{Case, Frame};
-use crate::simulate::chips::{LLC_ACCESSES, l2_event};
+use crate::simulate::chips::L2Event;
 use crate::simulate::programs::instance;
 use crate::simulate::{
     CaseSpec, DescriptionSource as _, ExperimentSpec, Presets, map_jobs, part_error, run_every_case,
@@ -230,10 +230,14 @@ impl OccupancyCase {
             listener: None,
         };
         let result = experiment.run_with(&contender, &work, seed, options)?;
-        let counts_all = l2_event(self.chip.spec()) == LLC_ACCESSES;
-        let l2_misses = { result.programs.iter() }.map(|program| match counts_all {
-            true => program.counters.llc_accesses,
-            false => program.counters.l2_misses,
+        let event = L2Event::of(self.chip.spec());
+        let l2_misses = result.programs.iter().map(|program| {
+            let counters = &program.counters;
+            match event {
+                L2Event::Demand => counters.l2_misses,
+                L2Event::Data => counters.llc_accesses - counters.llc_code_accesses,
+                L2Event::Everything => counters.llc_accesses,
+            }
         });
         let (fpu, score_mflops) = watch.finish();
         Ok(OccupancyOutcome {

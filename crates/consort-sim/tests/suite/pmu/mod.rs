@@ -14,7 +14,7 @@ use proptest::prelude::*;
 const QUANTUM_NS: u64 = 100_000_000;
 
 /// The quantities that an event can count.
-const ALL: [Quantity; 37] = [
+const ALL: [Quantity; 38] = [
     Quantity::Cycles,
     Quantity::Instructions,
     Quantity::FpuEmptyCycles,
@@ -23,6 +23,7 @@ const ALL: [Quantity; 37] = [
     Quantity::L1dMisses,
     Quantity::L1iMisses,
     Quantity::L2Misses,
+    Quantity::L2DataMisses,
     Quantity::LlcMisses,
     Quantity::LlcAccesses,
     Quantity::PrefetchedLines,
