@@ -10,36 +10,21 @@ use consort_sim::program::{ProgramSpec, presets};
 use consort_sim::workload::{DescriptionFile, LoadError, ProgramSource};
 use std::sync::Arc;
 
-/// What a chip's event for misses of the L2 counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum L2Event {
-    /// Data that threads wait for.
-    Demand,
-    /// These, and data for prefetchers.
-    Data,
-    /// All of it, and code.
-    Everything,
-}
+/// Quantities that events for misses of the L2 count: misses of demand, data for prefetchers as well,
+/// code as well.
+const L2_EVENTS: [(Quantity, &str); 3] = [
+    (Quantity::L2Misses, "l2-misses"),
+    (Quantity::L2DataMisses, "l2-data-misses"),
+    (Quantity::LlcAccesses, "llc-accesses"),
+];
 
-impl L2Event {
-    /// The event of a chip; the narrowest, if it has several.
-    pub(crate) fn of(spec: &MachineSpec) -> Self {
-        let has = |quantity| { spec.pmu.events.iter() }.any(|event| event.counts == quantity);
-        match () {
-            () if has(Quantity::L2Misses) => Self::Demand,
-            () if has(Quantity::L2DataMisses) => Self::Data,
-            () => Self::Everything,
-        }
-    }
-
-    /// The name of the quantity.
-    pub(crate) fn quantity(self) -> &'static str {
-        match self {
-            Self::Demand => "l2-misses",
-            Self::Data => "l2-data-misses",
-            Self::Everything => "llc-accesses",
-        }
-    }
+/// The quantity that a chip's event for misses of the L2 counts, the narrowest, and its name.
+pub(crate) fn l2_event(spec: &MachineSpec) -> (Quantity, &'static str) {
+    let has = |quantity| { spec.pmu.events.iter() }.any(|event| event.counts == quantity);
+    let mut events = L2_EVENTS.into_iter();
+    events
+        .find(|(quantity, _)| has(*quantity))
+        .unwrap_or(L2_EVENTS[2])
 }
 
 /// Source of machines and programs: the presets, or a user's folders as well.

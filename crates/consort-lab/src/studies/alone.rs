@@ -5,7 +5,7 @@
 
 use super::pinned_settings;
 use crate::frame::{Case, Frame};
-use crate::simulate::chips::L2Event;
+use crate::simulate::chips::l2_event;
 use crate::simulate::{CaseSpec, ExperimentSpec, part_error, run_every_case};
 use crate::study::{Frames, StudyError};
 use consort_core::{Machine, Placement, Plan, PuSet, Sample, Signal, SignalOffers, ThreadId};
@@ -127,7 +127,7 @@ impl ProgramCopies {
         let empty = events.any(|event| event.counts == Quantity::FpuEmptyCycles);
         // Both fit the counters of either chip at once.
         let fpu = if empty { FPU_EMPTY } else { FP_OPERATIONS };
-        let l2 = format!("{} per 100 cycles", L2Event::of(&spec).quantity());
+        let l2 = format!("{} per 100 cycles", l2_event(&spec).1);
         let readouts = [fpu, &l2];
         let readouts = readouts.into_iter().map(str::parse::<Readout>);
         let readouts = readouts.collect::<Result<_, PmuError>>();

@@ -16,7 +16,7 @@ mod score;
 pub(super) use notes::notes;
 
 use crate::frame::{Case, Frame};
-use crate::simulate::chips::L2Event;
+use crate::simulate::chips::l2_event;
 use crate::simulate::programs::instance;
 use crate::simulate::{
     CaseSpec, DescriptionSource as _, ExperimentSpec, Presets, map_jobs, part_error, run_every_case,
@@ -31,6 +31,7 @@ use consort_sim::chip::Chip;
 use consort_sim::contention::CpiStack;
 use consort_sim::describe::DescribeError;
 use consort_sim::engine::{RunMode, SimulatedProgram};
+use consort_sim::machine::Quantity;
 use consort_sim::program::{self, ProgramSpec, presets};
 use consort_sim::workload::{ProgramInstance, Workload};
 use score::{KernelPart, ScoredFpuWatch};
@@ -230,13 +231,13 @@ impl OccupancyCase {
             listener: None,
         };
         let result = experiment.run_with(&contender, &work, seed, options)?;
-        let event = L2Event::of(self.chip.spec());
+        let (quantity, _) = l2_event(self.chip.spec());
         let l2_misses = result.programs.iter().map(|program| {
             let counters = &program.counters;
-            match event {
-                L2Event::Demand => counters.l2_misses,
-                L2Event::Data => counters.llc_accesses - counters.llc_code_accesses,
-                L2Event::Everything => counters.llc_accesses,
+            match quantity {
+                Quantity::L2Misses => counters.l2_misses,
+                Quantity::L2DataMisses => counters.llc_accesses - counters.llc_code_accesses,
+                _ => counters.llc_accesses,
             }
         });
         let (fpu, score_mflops) = watch.finish();

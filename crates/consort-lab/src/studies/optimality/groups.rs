@@ -136,8 +136,8 @@ impl TrainedPairSlowdowns {
         }
     }
 
-    /// What is left of the sum of slowdowns of each two different programs after a part for each of
-    /// both, by least squares.
+    /// Remainders of the sums of slowdowns of different programs after a part for each of the two, by
+    /// least squares.
     fn interactions(&self, kind: usize) -> Vec<f64> {
         let slowdown = |pair| self.slowdowns.get(&pair).map_or(1.0, |both| both[kind]);
         let sum = |a, b| slowdown((a, b)) + slowdown((b, a));

@@ -103,11 +103,7 @@ pub(super) fn checks(inputs: &GroupInputs<'_>) -> CheckResult {
     let mut measured = Vec::new();
     for machine in ["bulldozer-6282se", "power7"] {
         let chip = chips::chip(machine)?;
-        let readout = format!(
-            "{} per 100 cycles",
-            chips::L2Event::of(chip.spec()).quantity()
-        )
-        .parse()?;
+        let readout = format!("{} per 100 cycles", chips::l2_event(chip.spec()).1).parse()?;
         let means = inputs.map(&rows, |row| {
             let program = programs::find(&row.program)?;
             measure_pmu_means(&chip, &program, readout, inputs.context.seed())

@@ -510,13 +510,7 @@ fn instruction_activity(
     let misses = &terms.misses;
     let data_lines = misses.demand + misses.prefetched;
     let mix = &setting.demand.phase.spec.mix;
-    let of_llc = |lines| {
-        if setting.latencies.has_llc {
-            lines
-        } else {
-            0.0
-        }
-    };
+    let of_llc = f64::from(u8::from(setting.latencies.has_llc));
     // A fetch group that misses the L1I looks in the L2 as data does.
     debug_assert!(!setting.window.is_shared || terms.in_flight > 0.0);
     InstructionActivity {
@@ -524,8 +518,8 @@ fn instruction_activity(
         l1d_misses: misses.data[0],
         l1i_misses: misses.code[0],
         l2_misses: misses.demand_l2,
-        llc_accesses: of_llc(misses.data[1] + misses.code[1]),
-        llc_code_accesses: of_llc(misses.code[1]),
+        llc_accesses: of_llc * (misses.data[1] + misses.code[1]),
+        llc_code_accesses: of_llc * misses.code[1],
         llc_misses: misses.demand,
         prefetched_lines: misses.prefetched,
         code_lines: misses.code[3],
