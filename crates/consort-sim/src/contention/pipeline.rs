@@ -247,16 +247,20 @@ impl ThreadSetting<'_> {
     /// and fetch until it is full (Eyerman et al., TOCS 2009, section 3.1): with rates D of dispatch
     /// and d of what empties it, ports and the chain, after `w/(1 − d/D)` instructions. Branches are
     /// mispredicted at random distances. No more is saved by an empty window than emptying it costs.
-    /// With `cycles` per instruction, in which both limits have their part, it begins at 0 without a
-    /// jump.
+    /// Part of that cost is bounded: the longer wait of branches that are dispatched early. One
+    /// misprediction more adds nothing to it, and must not save more than it adds; so that wait is
+    /// saved only as far as filling the window takes up to twice the rest. With `cycles` per
+    /// instruction, in which both limits have their part, the share begins at 0 without a jump.
     fn full_window_share(&self, window: f64, cycles: f64, terms: &CycleTerms) -> f64 {
         let excess = cycles * self.limits.all - 1.0;
         if excess <= 0.0 || terms.misses.branch <= 0.0 {
             return 1.0;
         }
-        let filling = window * (1.0 + 1.0 / excess);
-        let cost = terms.branch * self.limits.all;
-        exp(-(filling * terms.misses.branch).min(cost / excess))
+        let filling = window * (1.0 + 1.0 / excess) * terms.misses.branch;
+        let early = (terms.resolving - terms.unhurried).max(0.0);
+        let rest = (terms.branch - early) * self.limits.all / excess;
+        let beyond = (filling / rest - 1.0).clamp(0.0, 1.0);
+        exp(-filling.min(rest) - beyond * early * self.limits.all / excess)
     }
 
     /// Cycles in which the wrong path behind a mispredicted branch fills what is left of the
