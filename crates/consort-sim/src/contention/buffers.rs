@@ -24,7 +24,9 @@ use super::types::Demand;
 use crate::machine::detail::{BufferSharing, RegistersSpec, WorkKind};
 use crate::machine::{CoreSpec, PipelineSpec};
 use crate::math::{exp, log2, pow};
+use crate::phase::Phase;
 use crate::program::{ILP_WINDOWS, PhaseSpec};
+use std::sync::Arc;
 
 /// Buffers of a core at most; machines have fewer.
 pub(crate) const MOST_BUFFERS: usize = 12;
@@ -113,7 +115,7 @@ impl BufferEntries {
 }
 
 /// Returns the use of a core's buffers by a phase's window with so many threads, itself included.
-fn buffers(
+pub(super) fn buffers(
     model: &CoreModel,
     phase: &PhaseSpec,
     needs: &InstructionNeeds,
@@ -192,7 +194,7 @@ fn registers(spec: &RegistersSpec, on_core: f64) -> BufferEntries {
 }
 
 /// Floating-point operations per instruction in the window that wait for operands in a scheduler.
-fn fp_waiting(model: &CoreModel, phase: &PhaseSpec, needs: &InstructionNeeds) -> f64 {
+pub(super) fn fp_waiting(model: &CoreModel, phase: &PhaseSpec, needs: &InstructionNeeds) -> f64 {
     let mut issue = model.tables.issue.iter();
     let Some(scheduler) = issue.find(|queue| queue.holds.contains(&WorkKind::FpAdd)) else {
         return 0.0;
@@ -232,8 +234,8 @@ fn entries(needs: &InstructionNeeds, work: WorkKind) -> f64 {
 
 /// A thread's window, as its core's buffers set it.
 #[derive(Clone, Debug)]
-pub(crate) struct WindowModel<'a> {
-    pub(super) phase: &'a PhaseSpec,
+pub(crate) struct WindowModel {
+    pub(super) phase: Arc<Phase>,
     intensity: f64,
     /// Use of each buffer.
     pub(crate) buffers: Buffers,
@@ -255,33 +257,30 @@ pub(crate) struct WindowModel<'a> {
     pub(crate) waiting: f64,
 }
 
-impl<'a> WindowModel<'a> {
-    /// The window of instructions that need `here`, and would need `alone` with the core to
-    /// themselves, on a core with so many threads, and the instructions per cycle that a window of
-    /// some size sustains.
+impl WindowModel {
+    /// The window on a core with these buffers, given its use of them with the core to itself and
+    /// the instructions per cycle that a window of some size sustains.
     pub(super) fn new(
-        demand: &'a Demand,
+        demand: &Demand,
         core: &CoreSpec,
-        model: &CoreModel,
-        [here, alone]: [&InstructionNeeds; 2],
-        on_core: f64,
+        (buffers, fp_waiting): (Buffers, f64),
+        whole: &Buffers,
         rate: impl Fn(f64) -> f64,
     ) -> Self {
         let phase = &demand.phase.spec;
-        let used = buffers(model, phase, here, on_core);
-        let whole = window(&buffers(model, phase, alone, 1.0), &rate);
+        let whole = window(whole, &rate);
         let out_of_order = core.pipeline == PipelineSpec::OutOfOrder;
         let alone = if out_of_order {
-            window(&used, &rate).min(whole)
+            window(&buffers, &rate).min(whole)
         } else {
             phase.ilp.use_distance
         };
         Self {
-            phase,
+            phase: Arc::clone(&demand.phase),
             intensity: demand.intensity,
-            buffers: used,
-            is_shared: out_of_order && used.iter().any(|buffer| buffer.pool > 0.0),
-            fp_waiting: fp_waiting(model, phase, here),
+            buffers,
+            is_shared: out_of_order && buffers.iter().any(|buffer| buffer.pool > 0.0),
+            fp_waiting,
             whole,
             whole_parallelism: phase.ilp.parallelism_at(whole) / demand.intensity,
             whole_position: WindowPosition::new(whole),
@@ -297,9 +296,9 @@ impl<'a> WindowModel<'a> {
     /// their way, of lines that take `long` of its long misses each. Until the last of them is known
     /// to miss, after `latency` cycles, dispatch continues at `width` operations per cycle.
     pub(super) fn with_balance(mut self, misses: u32, long: f64, latency: f64, width: u32) -> Self {
-        let before = (self.phase.mlp).window_for(f64::from(misses) / long, self.alone);
+        let before = (self.phase.spec.mlp).window_for(f64::from(misses) / long, self.alone);
         self.waiting = before + latency * f64::from(width);
-        self.alone_misses = self.phase.mlp.overlap_at(self.alone.min(self.waiting));
+        self.alone_misses = self.phase.spec.mlp.overlap_at(self.alone.min(self.waiting));
         self
     }
 
@@ -311,7 +310,7 @@ impl<'a> WindowModel<'a> {
         } else if window == self.alone {
             self.alone_parallelism
         } else {
-            self.phase.ilp.parallelism_at(window) / self.intensity
+            self.phase.spec.ilp.parallelism_at(window) / self.intensity
         }
     }
 
@@ -333,7 +332,7 @@ impl<'a> WindowModel<'a> {
         if window == self.alone {
             self.alone_misses
         } else {
-            self.phase.mlp.overlap_at(window.min(self.waiting))
+            self.phase.spec.mlp.overlap_at(window.min(self.waiting))
         }
     }
 

@@ -20,6 +20,7 @@ use crate::machine::CoreSpec;
 use crate::machine::detail::WorkKind;
 use crate::math::pow;
 use crate::program::{ChainSpec, ILP_WINDOWS, MOST_CHAIN_SETS, PARTIAL_LOAD_CYCLES, PhaseSpec};
+use std::sync::Arc;
 
 /// Cycles per instruction of a chain, at least: a program without a chain has no other limit here.
 const SHORTEST: f64 = 0.01;
@@ -53,7 +54,7 @@ pub(crate) struct DependenceChain {
 enum ChainForm {
     /// One chain of this latency, per instruction of the longest chain of unit latencies.
     Mean(ChainCost),
-    Scheduled(Box<ScheduledChains>),
+    Scheduled(Arc<ScheduledChains>),
 }
 
 /// Time of a chain and the operations on it that may wait.
@@ -120,19 +121,15 @@ fn latencies(core: &CoreSpec, model: &CoreModel) -> [f64; ChainSpec::CLASSES] {
 }
 
 impl DependenceChain {
-    pub(super) fn new(
-        phase: &PhaseSpec,
-        intensity: f64,
-        core: &CoreSpec,
-        model: &CoreModel,
-    ) -> Self {
+    /// A phase's chain at mean intensity.
+    pub(super) fn new(phase: &PhaseSpec, core: &CoreSpec, model: &CoreModel) -> Self {
         let latencies = latencies(core, model);
         let (form, here, there, loads) = match &phase.ilp.chains {
             Some(chains) => {
                 let form = ScheduledChains::new(phase, chains, &latencies);
                 let here = form.undisturbed[MEASURED];
                 let (there, loads) = reference_chain(chains);
-                (ChainForm::Scheduled(Box::new(form)), here, there, loads)
+                (ChainForm::Scheduled(Arc::new(form)), here, there, loads)
             }
             None => {
                 let spec = phase.chain();
@@ -144,14 +141,21 @@ impl DependenceChain {
         };
         Self {
             form,
-            intensity,
+            intensity: 1.0,
             stretch: here / there,
             loads_per_cycle: loads / there,
         }
     }
 
+    pub(super) fn with_intensity(&self, intensity: f64) -> Self {
+        Self {
+            intensity,
+            ..self.clone()
+        }
+    }
+
     /// The chain in a window of some size.
-    pub(super) fn in_window(&self, window: &WindowModel<'_>, size: f64) -> WindowedChain<'_> {
+    pub(super) fn in_window(&self, window: &WindowModel, size: f64) -> WindowedChain<'_> {
         match &self.form {
             ChainForm::Mean(cost) => WindowedChain::Mean {
                 cost,
@@ -178,12 +182,13 @@ impl DependenceChain {
 
     /// Share of its latency that a hit behind the L1 may cost each load, so that on the chain it
     /// costs an instruction no more than all of it.
-    pub(super) fn hit_overlap(&self, window: &WindowModel<'_>, size: f64) -> f64 {
+    pub(super) fn hit_overlap(&self, window: &WindowModel, size: f64) -> f64 {
         match &self.form {
             ChainForm::Mean(_) => window.parallelism(size),
             ChainForm::Scheduled(chains) => {
                 let most = chains.sets.iter().flatten().map(|cost| cost.load);
-                window.phase.mix.load / (most.fold(f64::MIN_POSITIVE, f64::max) * self.intensity)
+                window.phase.spec.mix.load
+                    / (most.fold(f64::MIN_POSITIVE, f64::max) * self.intensity)
             }
         }
     }
@@ -198,11 +203,11 @@ impl DependenceChain {
     }
 
     /// The smallest window that sustains so many instructions per cycle, at most the whole one.
-    pub(super) fn window_for(&self, window: &WindowModel<'_>, rate: f64, waits: &UnitWaits) -> f64 {
+    pub(super) fn window_for(&self, window: &WindowModel, rate: f64, waits: &UnitWaits) -> f64 {
         match &self.form {
             ChainForm::Mean(cost) => {
                 let parallelism = rate * cost.with_waits(waits) * self.intensity;
-                window.phase.ilp.window_for(parallelism, window.whole)
+                window.phase.spec.ilp.window_for(parallelism, window.whole)
             }
             ChainForm::Scheduled(chains) => {
                 chains.window_for(&chains.times(waits), rate * self.intensity, window.whole)

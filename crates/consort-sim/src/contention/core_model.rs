@@ -1,5 +1,6 @@
 //! Model of a core as far as it does not depend on the threads there, computed once per chip.
 
+use super::claims::MAX_WAYS;
 use crate::machine::detail::{PortScope, PortSpec, WorkKind};
 use crate::machine::tables::CoreTables;
 use crate::machine::{CoreSpec, UnitSpec};
@@ -256,7 +257,7 @@ pub(crate) struct UnitQueue {
     /// Number of ports.
     pub(crate) ports: f64,
     /// Port cycles per instruction of each of the core's threads; 0 of threads on other ports.
-    pub(crate) used: Vec<f64>,
+    pub(crate) used: [f64; MAX_WAYS],
 }
 
 /// A thread's use of one class of units.

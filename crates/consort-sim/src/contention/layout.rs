@@ -5,8 +5,8 @@ use super::claims::{RESOURCES, Supply};
 use super::core_model::UnitQueue;
 use super::misses::PrefetchShares;
 use super::stations::QueueingStation;
-use super::supply::{supply, unit_queues};
-use super::thread_setting::ThreadSetting;
+use super::supply::{port_limits, supply, unit_queues};
+use super::thread_setting::{KnownPhases, ThreadSetting};
 use super::twins::RepresentativeThreads;
 use super::types::RunningThread;
 use crate::chip::{Chip, KIB, PuPlace};
@@ -94,18 +94,23 @@ fn groups<K: Ord>(n: usize, key: impl Fn(usize) -> Option<K>) -> Vec<Vec<usize>>
 
 impl<'a> SharedStructures<'a> {
     /// Works out what the threads share.
-    pub(crate) fn new(chip: &'a Chip, running: &[RunningThread<'a>]) -> Self {
+    pub(crate) fn new(
+        chip: &'a Chip,
+        known: &mut KnownPhases,
+        running: &[RunningThread<'a>],
+    ) -> Self {
         let twins = RepresentativeThreads::new(chip, running);
         let running = twins.running.as_slice();
         let places: Vec<PuPlace> = running.iter().map(|r| chip.places()[r.pu]).collect();
         let cores = group_by_place(chip.domains().cores, &places, |p| p.core);
-        let settings = settings(chip, &twins, &places, &cores);
+        let settings = settings(chip, known, &twins, &places, &cores);
         let mut uses = vec![[0.0; RESOURCES]; running.len()];
-        let supplies = { cores.iter() }
-            .map(|members| supply(&settings, &mut uses, members))
-            .collect();
-        let queues = cores.iter().map(|members| unit_queues(&settings, members));
-        let unit_queues = queues.collect();
+        let (mut supplies, mut queues) = (Vec::new(), Vec::new());
+        for members in &cores {
+            let limits = port_limits(&settings, members);
+            supplies.push(supply(&settings, &mut uses, members, &limits));
+            queues.push(unit_queues(members.len(), &limits));
+        }
         let stations = stations(chip, running, &places);
         let mut visits = vec![Vec::new(); running.len()];
         for (at, station) in stations.iter().enumerate() {
@@ -116,7 +121,7 @@ impl<'a> SharedStructures<'a> {
         Self {
             supplies,
             uses,
-            unit_queues,
+            unit_queues: queues,
             visits,
             caches: caches(chip, &twins, &places),
             predictors: predictors(&settings, &cores),
@@ -145,6 +150,7 @@ fn group_by_place(
 
 fn settings<'a>(
     chip: &'a Chip,
+    known: &mut KnownPhases,
     twins: &RepresentativeThreads<'a>,
     places: &[PuPlace],
     cores: &[Vec<usize>],
@@ -158,8 +164,10 @@ fn settings<'a>(
     }
     let prefetching = prefetch_shares(chip, twins, places);
     let each = running.iter().zip(places).enumerate();
-    each.map(|(i, (r, &place))| ThreadSetting::new(chip, *r, place, on_core[i], prefetching[i]))
-        .collect()
+    let setting = |(i, (r, &place)): (usize, (&RunningThread<'a>, &PuPlace))| {
+        ThreadSetting::new(chip, known, *r, place, on_core[i], prefetching[i])
+    };
+    each.map(setting).collect()
 }
 
 /// Returns the shares of prefetching that siblings on one prefetcher leave each other: shared data

@@ -27,6 +27,7 @@ mod types;
 
 pub(crate) use caches::time_to_fill;
 pub use solve::Solver;
+pub(crate) use thread_setting::KnownPhases;
 pub use types::{
     CpiStack, Demand, InstructionActivity, LockQueue, RunningThread, Solution, ThreadRates,
 };

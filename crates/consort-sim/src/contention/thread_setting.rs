@@ -5,7 +5,7 @@
 //! [`super::pipeline`] combines them.
 
 use super::branches::BranchModel;
-use super::buffers::WindowModel;
+use super::buffers::{Buffers, WindowModel, buffers, fp_waiting};
 use super::chain::DependenceChain;
 use super::claims::ResourceShares;
 use super::core_model::{CLASSES, CoreModel, DIVIDER_KINDS, UnitClassUse, unit_use};
@@ -16,7 +16,69 @@ use super::needs::{InstructionNeeds, StretchNeeds};
 use super::types::{Demand, RunningThread};
 use crate::chip::{Chip, PuPlace};
 use crate::machine::{CoreSpec, SmtMode};
+use crate::phase::Phase;
 use crate::program::{DivisionSpec, IlpSpec};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A phase at mean intensity on a core of some type with so many threads, wherever the core is.
+#[derive(Clone, Debug)]
+struct PhaseSetting {
+    /// Kept, so that no other one comes to its address.
+    _phase: Arc<Phase>,
+    needs: InstructionNeeds,
+    limits: CoreLimits,
+    chain: DependenceChain,
+    /// Use of the buffers, and floating-point operations per instruction that wait in a scheduler.
+    buffers: (Buffers, f64),
+    /// Use of the buffers with the core to itself.
+    whole: Buffers,
+    wide: f64,
+}
+
+impl PhaseSetting {
+    fn new(core: &CoreSpec, model: &CoreModel, phase: &Arc<Phase>, on_core: usize) -> Self {
+        let mode = { core.smt.iter() }
+            .filter(|mode| mode.ways as usize >= on_core)
+            .min_by_key(|mode| mode.ways);
+        let width =
+            |mode: Option<&SmtMode>| mode.map_or(core.dispatch_width, |m| m.thread_dispatch_width);
+        let stretches = StretchNeeds::for_phase(model, phase, width(mode), on_core as f64);
+        let needs = InstructionNeeds::mean(&stretches);
+        let alone = needs.at_width(model, phase, width(core.smt.first()));
+        let spec = &phase.spec;
+        let used = buffers(model, spec, &needs, on_core as f64);
+        Self {
+            _phase: Arc::clone(phase),
+            limits: CoreLimits::new(model, &stretches, &needs, on_core),
+            chain: DependenceChain::new(spec, core, model),
+            buffers: (used, fp_waiting(model, spec, &needs)),
+            whole: buffers(model, spec, &alone, 1.0),
+            wide: alone.share_of_wide_dispatch(),
+            needs,
+        }
+    }
+}
+
+/// Settings of phases on the cores of one chip that were worked out before, by phase, type of core
+/// and threads there: they take as long as some iterations of the solver, and running threads change
+/// more often than phases.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KnownPhases(BTreeMap<(usize, usize, usize), PhaseSetting>);
+
+impl KnownPhases {
+    fn get(
+        &mut self,
+        (core, core_type): (&CoreSpec, usize),
+        model: &CoreModel,
+        phase: &Arc<Phase>,
+        on_core: usize,
+    ) -> &PhaseSetting {
+        let key = (Arc::as_ptr(phase) as usize, core_type, on_core);
+        let new = || PhaseSetting::new(core, model, phase, on_core);
+        self.0.entry(key).or_insert_with(new)
+    }
+}
 
 /// Properties of a thread that hold as long as the set of running threads stays the same.
 #[derive(Clone, Debug)]
@@ -32,7 +94,7 @@ pub(crate) struct ThreadSetting<'a> {
     pub(crate) needs: InstructionNeeds,
     pub(crate) limits: CoreLimits,
     pub(crate) chain: DependenceChain,
-    pub(crate) window: WindowModel<'a>,
+    pub(crate) window: WindowModel,
     /// Share of the way from a dispatch of four operations per cycle to one of eight, 0 to 1.
     pub(crate) wide: f64,
     pub(crate) unevenness: f64,
@@ -47,43 +109,38 @@ impl<'a> ThreadSetting<'a> {
     /// The setting of a thread at a place, on a core with so many threads.
     pub(crate) fn new(
         chip: &'a Chip,
+        known: &mut KnownPhases,
         running: RunningThread<'a>,
         place: PuPlace,
         on_core: usize,
         prefetching: PrefetchShares,
     ) -> Self {
         let demand = running.demand;
-        let phase = &demand.phase.spec;
-        let core = chip.core_spec(place);
-        let model = chip.core_model(place, on_core);
-        let mode = { core.smt.iter() }
-            .filter(|mode| mode.ways as usize >= on_core)
-            .min_by_key(|mode| mode.ways);
-        let width =
-            |mode: Option<&SmtMode>| mode.map_or(core.dispatch_width, |m| m.thread_dispatch_width);
-        let stretches = StretchNeeds::for_phase(model, &demand.phase, width(mode), on_core as f64);
-        let needs = InstructionNeeds::mean(&stretches);
-        let alone = needs.at_width(model, &demand.phase, width(core.smt.first()));
-        let limits = CoreLimits::new(model, &stretches, &needs, on_core);
-        let chain = DependenceChain::new(phase, demand.intensity, core, model);
+        let (core, model) = (chip.core_spec(place), chip.core_model(place, on_core));
+        let phase = known.get((core, place.core_type), model, &demand.phase, on_core);
+        let PhaseSetting {
+            needs,
+            limits,
+            wide,
+            ..
+        } = *phase;
+        let chain = phase.chain.with_intensity(demand.intensity);
+        let rate = |window: f64| limits.all.min(chain.rate(&demand.phase.spec, window));
+        let mut window = WindowModel::new(demand, core, phase.buffers, &phase.whole, rate);
         let branches = BranchModel::new(demand, core, model, (&needs, &limits, &chain), on_core);
-        let units = unit_use(core, &phase.mix);
+        let units = unit_use(core, &demand.phase.spec.mix);
         let latencies = CacheLatencies::new(chip, place, demand.home_node);
         let misses = MissModel::new(chip, demand, core, on_core as f64, prefetching);
-        let rate = |window: f64| limits.all.min(chain.rate(phase, window));
-        let both = [&needs, &alone];
-        let mut window = WindowModel::new(demand, core, model, both, on_core as f64, rate);
         if let Some(most) = model.tables.balance_misses.filter(|_| on_core > 1) {
             let long = misses.data_lines.long;
             window = window.with_balance(most, long, latencies.l2, needs.width);
         }
-        let wide = alone.share_of_wide_dispatch();
         Self {
             demand,
             core,
             model,
             wide,
-            unevenness: phase.unevenness(wide),
+            unevenness: demand.phase.spec.unevenness(wide),
             hz: chip.frequency_hz(place),
             on_core: on_core as f64,
             needs,

@@ -18,11 +18,12 @@ use super::kernel::SimulatedKernel;
 use super::thread::{SimulatedThread, ThreadStatus};
 use super::warming::CacheWarming;
 use crate::chip::Chip;
-use crate::contention::{RunningThread, Solution, Solver, ThreadRates};
+use crate::contention::{KnownPhases, RunningThread, Solution, Solver, ThreadRates};
 use std::sync::Arc;
 
 pub(crate) struct RateSolver {
     solver: Solver,
+    known: KnownPhases,
     memo: Memo,
     canon: CanonicalPlacement,
     /// Running threads, in the order in which they were solved last.
@@ -36,6 +37,7 @@ impl RateSolver {
     pub(crate) fn new(chip: &Arc<Chip>) -> Self {
         Self {
             solver: Solver::new(Arc::clone(chip)),
+            known: KnownPhases::default(),
             memo: Memo::new(),
             canon: CanonicalPlacement::new(chip),
             running: Vec::new(),
@@ -52,8 +54,15 @@ impl RateSolver {
     ) -> (&[SolverSlot], &Solution) {
         self.list_running(kernel, threads);
         self.list_key(threads);
-        let (solver, running) = (&self.solver, &self.running);
-        let solve = || solve(solver, threads, running);
+        let (solver, known, running) = (&self.solver, &mut self.known, &self.running);
+        let solve = || {
+            let demand = |slot: &SolverSlot| RunningThread {
+                pu: slot.pu,
+                demand: &threads[slot.thread].demand,
+            };
+            let running: Vec<RunningThread<'_>> = running.iter().map(demand).collect();
+            solver.solve_with(known, &running)
+        };
         (running, self.memo.get(&self.key, solve))
     }
 
@@ -128,15 +137,6 @@ pub(crate) fn apply_rates(
         thread.work.returns.set_rate(returns);
         thread.set_deadline(now);
     }
-}
-
-fn solve(solver: &Solver, threads: &[SimulatedThread], running: &[SolverSlot]) -> Solution {
-    let demand = |slot: &SolverSlot| RunningThread {
-        pu: slot.pu,
-        demand: &threads[slot.thread].demand,
-    };
-    let running: Vec<RunningThread<'_>> = running.iter().map(demand).collect();
-    solver.solve(&running)
 }
 
 /// Places of the table, a power of two: at 20 threads about 8 KiB each.

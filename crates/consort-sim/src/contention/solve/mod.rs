@@ -13,7 +13,7 @@ use super::dispatch::LossShares;
 use super::layout::{CacheUser, SharedCache, SharedStructures};
 use super::pipeline::CycleTerms;
 use super::stations::{Visitor, wait};
-use super::thread_setting::ThreadSetting;
+use super::thread_setting::{KnownPhases, ThreadSetting};
 use super::twins::RepresentativeThreads;
 use super::types::{
     CpiStack, InstructionActivity, LockQueue, RunningThread, Solution, ThreadRates,
@@ -65,7 +65,7 @@ impl Solver {
     /// Use of the fullest resource of each thread's core, 1 if it is full: dispatch slots, turns of
     /// fetch, ports that its threads share.
     pub fn core_use(&self, running: &[RunningThread<'_>], solution: &Solution) -> Vec<f64> {
-        let sharing = SharedStructures::new(&self.chip, running);
+        let sharing = SharedStructures::new(&self.chip, &mut KnownPhases::default(), running);
         let mut rates = vec![ThreadRates::default(); sharing.settings.len()];
         for (&at, thread) in sharing.twins.of.iter().zip(&solution.threads) {
             rates[at] = *thread;
@@ -79,7 +79,16 @@ impl Solver {
     /// its ST rate. If the iteration does not settle, `converged` is false and the last state is
     /// given, which still respects every capacity.
     pub fn solve(&self, running: &[RunningThread<'_>]) -> Solution {
-        let sharing = SharedStructures::new(&self.chip, running);
+        self.solve_with(&mut KnownPhases::default(), running)
+    }
+
+    /// The same, with what is known of the phases from sets before.
+    pub(crate) fn solve_with(
+        &self,
+        known: &mut KnownPhases,
+        running: &[RunningThread<'_>],
+    ) -> Solution {
+        let sharing = SharedStructures::new(&self.chip, known, running);
         let mut state = SolverState::new(&sharing);
         let (residual, iterations) = state.iterate(&sharing);
         let mut solution = state.solution(&sharing, &self.chip, residual, iterations);

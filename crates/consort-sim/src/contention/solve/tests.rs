@@ -34,7 +34,7 @@ fn running(demands: &[Demand]) -> Vec<RunningThread<'_>> {
 /// The largest change of a rate in a pass over all cores, after a set has settled.
 fn change_afterwards(chip: &Chip, demands: &[Demand]) -> f64 {
     let running = running(demands);
-    let sharing = SharedStructures::new(chip, &running);
+    let sharing = SharedStructures::new(chip, &mut KnownPhases::default(), &running);
     let mut state = SolverState::new(&sharing);
     let (residual, _) = state.iterate(&sharing);
     assert!(residual <= TOLERANCE, "{residual}");
@@ -59,7 +59,7 @@ fn cores_wake_when_all_rest_or_last() {
     let chip = Chip::new(&presets::find("power8").unwrap(), Some(2)).unwrap();
     let demands = demands(&chip, 0);
     let running = running(&demands);
-    let sharing = SharedStructures::new(&chip, &running);
+    let sharing = SharedStructures::new(&chip, &mut KnownPhases::default(), &running);
     let mut state = SolverState::new(&sharing);
     assert!(state.wake(false));
     state.rests[0] = true;
