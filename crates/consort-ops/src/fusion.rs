@@ -5,8 +5,10 @@
 //! ([`FusedPair::is_executed_as_one`] is false: ports execute both). A comparison and the branch on
 //! it are one operation up to and in its port.
 
+use strum::VariantArray;
+
 /// Part of an operation in a pair that a front end can fuse.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray)]
 pub enum Fusion {
     /// It is in no pair.
     #[default]
@@ -44,23 +46,7 @@ pub enum Fusion {
 impl Fusion {
     /// Every part, in the order of [`Fusion::index`]. Trace files contain the index, so new parts
     /// come last.
-    pub const ALL: [Self; 15] = [
-        Self::None,
-        Self::Operand,
-        Self::IndexedUpdate,
-        Self::Indexed,
-        Self::Result,
-        Self::Compare,
-        Self::Test,
-        Self::And,
-        Self::Add,
-        Self::Increment,
-        Self::Logic,
-        Self::Memory,
-        Self::OnOrder,
-        Self::OnCarry,
-        Self::OnFlag,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().expect("all");
 
     /// Position in [`Fusion::ALL`].
     #[must_use]
@@ -70,7 +56,7 @@ impl Fusion {
 }
 
 /// Kind of pair that a front end can fuse, by its first operation, or [`FusedPair::Result`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray)]
 pub enum FusedPair {
     /// [`Fusion::Operand`] and its computation.
     Operand,
@@ -98,19 +84,7 @@ pub enum FusedPair {
 
 impl FusedPair {
     /// Every pair, in the order of [`FusedPair::index`].
-    pub const ALL: [Self; 11] = [
-        Self::Operand,
-        Self::IndexedUpdate,
-        Self::Indexed,
-        Self::Result,
-        Self::Compare,
-        Self::Test,
-        Self::And,
-        Self::Add,
-        Self::Increment,
-        Self::Logic,
-        Self::Memory,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().expect("all");
 
     /// Position in [`FusedPair::ALL`].
     #[must_use]

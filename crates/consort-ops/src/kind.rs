@@ -1,11 +1,13 @@
 //! Kinds of operations, and the classes of latency that chains of them distinguish.
 
+use strum::VariantArray;
+
 /// Kind of operation, by what executes it.
 ///
 /// Kinds after [`OpKind::Other`] are executed like their [`OpKind::usual`] kind by cores whose
 /// descriptions do not distinguish them. Trace files contain [`OpKind::index`], so new kinds come
 /// last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray)]
 pub enum OpKind {
     /// Integer arithmetic, logic, shifts, moves and address computation.
     Integer,
@@ -55,30 +57,7 @@ pub enum OpKind {
 
 impl OpKind {
     /// Every kind, in the order of [`OpKind::index`].
-    pub const ALL: [Self; 22] = [
-        Self::Integer,
-        Self::Multiply,
-        Self::Divide,
-        Self::Load,
-        Self::Store,
-        Self::Branch,
-        Self::FpAdd,
-        Self::FpMultiply,
-        Self::FpFused,
-        Self::FpDivide,
-        Self::Vector,
-        Self::VectorMove,
-        Self::Other,
-        Self::Count,
-        Self::Address,
-        Self::DoubleShift,
-        Self::WideDivide,
-        Self::Convert,
-        Self::Cross,
-        Self::VectorMultiply,
-        Self::WideVectorMultiply,
-        Self::SquareRoot,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().expect("all");
 
     /// Position in [`OpKind::ALL`].
     #[must_use]
@@ -118,7 +97,7 @@ impl OpKind {
 
 /// Class of operations of about one latency on most cores, as chains of operations distinguish
 /// them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray)]
 pub enum LatencyClass {
     /// Integer, branch, store and everything else that takes a cycle or so.
     Plain,
@@ -159,27 +138,8 @@ pub enum LatencyClass {
 impl LatencyClass {
     /// Number of classes.
     pub const COUNT: usize = Self::ALL.len();
-
     /// Every class, in the order of [`LatencyClass::index`].
-    pub const ALL: [Self; 17] = [
-        Self::Plain,
-        Self::Load,
-        Self::Fp,
-        Self::Multiply,
-        Self::Divide,
-        Self::FpDivide,
-        Self::Vector,
-        Self::Count,
-        Self::Address,
-        Self::DoubleShift,
-        Self::WideDivide,
-        Self::Convert,
-        Self::Cross,
-        Self::VectorMultiply,
-        Self::WideVectorMultiply,
-        Self::SquareRoot,
-        Self::PartialLoad,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().expect("all");
 
     /// The class of a kind of operation, of loads that of usual ones.
     #[must_use]

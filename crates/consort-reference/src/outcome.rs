@@ -1,9 +1,10 @@
 //! Outcome of a run, thread by thread.
 
 use crate::core::buffers::Buffer;
+use strum::VariantArray;
 
 /// Cause of a dispatch slot that was used or lost, in the order of [`SlotCause::ALL`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum SlotCause {
     /// An operation was dispatched.
     Base,
@@ -31,21 +32,9 @@ pub enum SlotCause {
 
 impl SlotCause {
     /// Number of causes.
-    pub const COUNT: usize = 11;
+    pub const COUNT: usize = Self::ALL.len();
     /// Every cause.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Base,
-        Self::Branch,
-        Self::Fetch,
-        Self::Dependence,
-        Self::Ports,
-        Self::Stores,
-        Self::Commit,
-        Self::L2,
-        Self::Llc,
-        Self::Memory,
-        Self::CoRunner,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().expect("all");
 
     /// The name in tables.
     pub const fn name(self) -> &'static str {

@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use strum::VariantArray;
 
 /// Work that an issue queue holds or an issue port takes.
 ///
@@ -16,7 +17,17 @@ use std::collections::BTreeMap;
 /// by its own name, waits where that work waits, unless a queue holds it by its own name, and takes
 /// as long, unless it has a time of its own.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkKind {
@@ -75,35 +86,9 @@ pub enum WorkKind {
 
 impl WorkKind {
     /// Number of kinds of work.
-    pub const COUNT: usize = 25;
+    pub const COUNT: usize = Self::ALL.len();
     /// Every work, in the order of [`WorkKind::index`].
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Integer,
-        Self::Multiply,
-        Self::Divide,
-        Self::Load,
-        Self::Store,
-        Self::Branch,
-        Self::FpAdd,
-        Self::FpMultiply,
-        Self::FpFused,
-        Self::FpDivide,
-        Self::Vector,
-        Self::VectorMove,
-        Self::Other,
-        Self::Count,
-        Self::Address,
-        Self::DoubleShift,
-        Self::WideDivide,
-        Self::Convert,
-        Self::Cross,
-        Self::VectorMultiply,
-        Self::WideVectorMultiply,
-        Self::SquareRoot,
-        Self::StoreData,
-        Self::VectorLoad,
-        Self::VectorStore,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().expect("all");
 
     /// Position in [`WorkKind::ALL`].
     pub const fn index(self) -> usize {
@@ -265,7 +250,17 @@ pub struct OpCacheSpec {
 /// A load and its computation, or a computation and its store, are executed as two; a computation
 /// and the branch on it are executed as one branch.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    VariantArray,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum FusionPair {
@@ -297,19 +292,7 @@ pub enum FusionPair {
 
 impl FusionPair {
     /// Every pair, in the order of [`FusionPair::index`].
-    pub const ALL: [Self; 11] = [
-        Self::Operand,
-        Self::IndexedUpdate,
-        Self::Indexed,
-        Self::Result,
-        Self::Compare,
-        Self::Test,
-        Self::And,
-        Self::Add,
-        Self::Increment,
-        Self::Logic,
-        Self::Memory,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().expect("all");
 
     /// Position in [`FusionPair::ALL`].
     pub const fn index(self) -> usize {

@@ -2,9 +2,10 @@
 
 use consort_sim::machine::detail::{BufferSharing, BufferSpec, QueueSpec, RegistersSpec};
 use consort_sim::machine::tables::CoreTables;
+use strum::VariantArray;
 
 /// Buffer between dispatch and commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub enum Buffer {
     /// Reorder buffer, or group table.
     Window,
@@ -22,16 +23,9 @@ pub enum Buffer {
 
 impl Buffer {
     /// Number of buffers.
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = Self::ALL.len();
     /// Every buffer.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Window,
-        Self::Issue,
-        Self::Loads,
-        Self::Stores,
-        Self::IntRegisters,
-        Self::VectorRegisters,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().expect("all");
 
     /// The name in tables.
     pub const fn name(self) -> &'static str {

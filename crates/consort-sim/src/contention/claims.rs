@@ -9,8 +9,6 @@ pub(crate) const RESOURCES: usize = 8;
 pub(crate) const SLOTS: usize = 0;
 /// Position of the turns of fetch.
 pub(crate) const FETCH: usize = 1;
-/// CPUs of a core at most.
-pub(crate) const MAX_WAYS: usize = 8;
 
 /// Claim of a thread on its core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,6 +1,5 @@
 //! Model of a core as far as it does not depend on the threads there, computed once per chip.
 
-use super::claims::MAX_WAYS;
 use crate::machine::detail::{PortScope, PortSpec, WorkKind};
 use crate::machine::tables::CoreTables;
 use crate::machine::{CoreSpec, UnitSpec};
@@ -245,6 +244,8 @@ fn bits(mask: u16) -> impl Iterator<Item = u16> {
     (0..16).filter(move |bit| mask >> bit & 1 == 1)
 }
 
+/// CPUs of a core at most.
+pub(crate) const MAX_WAYS: usize = 8;
 /// Classes of units.
 pub(crate) const CLASSES: usize = 5;
 

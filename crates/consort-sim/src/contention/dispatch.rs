@@ -16,7 +16,8 @@
 //! Against plain max-min over mean rates this gives the same where threads never stall or hardly
 //! ever run, and in between charges a thread for the moments in which both want to dispatch.
 
-use super::claims::{Claim, FETCH, MAX_WAYS, RESOURCES, SLOTS, Supply, members};
+use super::claims::{Claim, FETCH, RESOURCES, SLOTS, Supply, members};
+use super::core_model::MAX_WAYS;
 use super::turns::{CoreRates, fetch_limited_rates, fetch_turns_left, turn_limited_rates};
 
 /// Mean rate of each thread while it is active, instructions per cycle.

@@ -269,23 +269,19 @@ fn push_l1_caches(
         for members in groups(running.len(), |i| Some(owner(i))) {
             let core = chip.core_spec(places[members[0]]);
             let cache = if code { &core.l1i } else { &core.l1d };
-            let capacities: Vec<f64> = if code {
-                CacheSets::from_ways(cache.ways).capacities().collect()
-            } else {
-                vec![1.0]
+            let parts = match code {
+                true => CacheSets::from_ways(cache.ways).capacities().collect(),
+                false => vec![1.0],
             };
             let users = users(running, &members, once, code);
-            all.extend(
-                capacities
-                    .into_iter()
-                    .enumerate()
-                    .map(|(part, share)| SharedCache {
-                        bytes: cache.size_kib * KIB * share,
-                        level: 0,
-                        part,
-                        users: users.clone(),
-                    }),
-            );
+            for (part, share) in parts.into_iter().enumerate() {
+                all.push(SharedCache {
+                    bytes: cache.size_kib * KIB * share,
+                    level: 0,
+                    part,
+                    users: users.clone(),
+                });
+            }
         }
     }
 }
@@ -360,46 +356,41 @@ fn stations(chip: &Chip, running: &[RunningThread<'_>], places: &[PuPlace]) -> V
     let spec = chip.spec();
     let line = f64::from(spec.memory.line_bytes);
     let home = |i: usize| running[i].demand.home_node;
-    let station = |bandwidth_gb_s: f64, servers: f64| QueueingStation {
-        lines_per_s: bandwidth_gb_s * servers * GB / line,
-        service_s: line / (bandwidth_gb_s * GB),
-    };
-    let all = 0..running.len();
-    let controllers = f64::from(spec.memory.controllers_per_node);
-    let mut stations: Vec<_> = (0..chip.domains().nodes)
-        .map(|node| SharedStation {
-            station: station(spec.memory.bandwidth_gb_s, controllers),
-            visitors: all.clone().filter(|&i| home(i) == node).collect(),
+    let mut all = Vec::new();
+    let mut add = |(bandwidth_gb_s, servers): (f64, f64), visits: &dyn Fn(usize) -> bool| {
+        all.push(SharedStation {
+            station: QueueingStation {
+                lines_per_s: bandwidth_gb_s * servers * GB / line,
+                service_s: line / (bandwidth_gb_s * GB),
+            },
+            visitors: (0..running.len()).filter(|&i| visits(i)).collect(),
             carries_llc: false,
             slots_per_read: 1.0,
-        })
-        .collect();
-    let buses = f64::from(spec.interconnect.buses.unwrap_or(1));
-    stations.extend((0..chip.domains().packages).map(|package| {
-        SharedStation {
-            station: station(spec.interconnect.bandwidth_gb_s / buses, buses),
-            visitors: all
-                .clone()
-                .filter(|&i| places[i].package == package)
-                .collect(),
-            carries_llc: true,
-            slots_per_read: buses,
-        }
-    }));
-    if let Some(numa) = &spec.numa {
-        stations.extend((0..chip.domains().nodes).map(|node| {
-            SharedStation {
-                station: station(numa.link_bandwidth_gb_s, 1.0),
-                visitors: all
-                    .clone()
-                    .filter(|&i| home(i) == node && places[i].node != node)
-                    .collect(),
-                carries_llc: false,
-                slots_per_read: 1.0,
-            }
-        }));
+        });
+    };
+    let domains = chip.domains();
+    let controllers = f64::from(spec.memory.controllers_per_node);
+    for node in 0..domains.nodes {
+        add((spec.memory.bandwidth_gb_s, controllers), &|i| {
+            home(i) == node
+        });
     }
-    stations
+    let buses = f64::from(spec.interconnect.buses.unwrap_or(1));
+    for package in 0..domains.packages {
+        let each = spec.interconnect.bandwidth_gb_s / buses;
+        add((each, buses), &|i| places[i].package == package);
+    }
+    if let Some(numa) = &spec.numa {
+        for node in 0..domains.nodes {
+            let visits = |i: usize| home(i) == node && places[i].node != node;
+            add((numa.link_bandwidth_gb_s, 1.0), &visits);
+        }
+    }
+    for station in &mut all[domains.nodes..domains.nodes + domains.packages] {
+        station.carries_llc = true;
+        station.slots_per_read = buses;
+    }
+    all
 }
 
 fn lockers(twins: &RepresentativeThreads<'_>) -> Vec<Vec<usize>> {

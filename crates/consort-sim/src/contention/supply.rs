@@ -1,7 +1,7 @@
 //! Supply of a core to the threads on it: dispatch slots, turns of fetch, ports.
 
-use super::claims::{FETCH, MAX_WAYS, RESOURCES, SLOTS, Supply};
-use super::core_model::{CLASSES, PortSet, UnitQueue};
+use super::claims::{FETCH, RESOURCES, SLOTS, Supply};
+use super::core_model::{CLASSES, MAX_WAYS, PortSet, UnitQueue};
 use super::thread_setting::ThreadSetting;
 
 /// Returns the supply of a core, and notes in `uses` the use that each thread makes of it.

@@ -1,6 +1,7 @@
 //! Turns of fetch and dispatch among the threads of a core, and the rate that each loses by them.
 
-use super::claims::{Claim, FETCH, MAX_WAYS, SLOTS, Supply, members};
+use super::claims::{Claim, FETCH, SLOTS, Supply, members};
+use super::core_model::MAX_WAYS;
 
 /// Steps towards rates that delay each other.
 const STEPS: u32 = 4;

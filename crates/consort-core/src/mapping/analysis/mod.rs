@@ -20,6 +20,7 @@ pub use l2mp::{MemoryPath, memory_correlation};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use strum::VariantArray;
 
 /// Hardware use of one program under one mapping, per run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -87,7 +88,9 @@ fn relative_range(values: impl Iterator<Item = f64> + Clone) -> f64 {
 }
 
 /// A part of the hardware whose sharing a mapping decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, VariantArray,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum SharedResource {
     /// The L1 data cache; used: misses.
@@ -112,17 +115,7 @@ pub enum SharedResource {
 
 impl SharedResource {
     /// All resources, nearest to the core first.
-    pub const ALL: [Self; 9] = [
-        Self::L1d,
-        Self::L1i,
-        Self::L2,
-        Self::Prefetcher,
-        Self::MemoryPath,
-        Self::BranchPredictor,
-        Self::Tlb,
-        Self::Disambiguation,
-        Self::Cores,
-    ];
+    pub const ALL: [Self; Self::VARIANTS.len()] = *Self::VARIANTS.first_chunk().expect("all");
 
     /// Its name in reports.
     pub fn name(self) -> &'static str {

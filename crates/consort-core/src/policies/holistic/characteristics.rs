@@ -3,6 +3,7 @@
 use super::active_programs::ActiveProgram;
 use crate::signal::Signal;
 use crate::stats::mean;
+use strum::VariantArray;
 
 /// Nanoseconds per second.
 const NS_PER_S: f64 = 1e9;
@@ -23,7 +24,7 @@ const BRANCH_NAMES: [&str; 3] = ["branch", "br_mpred", "bad-speculation"];
 const DATA_NAMES: [&str; 4] = ["memory", "data", "dcache", "back-end-memory"];
 
 /// Kind of number that is known of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, VariantArray)]
 pub(super) enum Characteristic {
     /// Core cycles per s of CPU time.
     Clock,
@@ -58,22 +59,8 @@ pub(super) enum Characteristic {
 
 impl Characteristic {
     /// All kinds, in the order of their numbers.
-    pub(super) const ALL: [Self; 14] = [
-        Self::Clock,
-        Self::LlcAccesses,
-        Self::LlcMisses,
-        Self::MissCycles,
-        Self::Waits,
-        Self::Path,
-        Self::BranchCycles,
-        Self::NearHits,
-        Self::Syncs,
-        Self::Inputs,
-        Self::Switches,
-        Self::Lag,
-        Self::Sharing,
-        Self::Excess,
-    ];
+    pub(super) const ALL: [Self; Self::VARIANTS.len()] =
+        *Self::VARIANTS.first_chunk().expect("all");
 
     /// Name in reports, with the unit.
     pub(super) fn name(self) -> &'static str {

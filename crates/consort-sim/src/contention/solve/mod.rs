@@ -413,11 +413,8 @@ fn streams<'a>(sharing: &SharedStructures<'a>) -> Vec<Vec<CacheStream<'a>>> {
 
 /// Code that fits the smallest cache has no stream beyond the L1: it is simply there.
 fn initial_shares(setting: &ThreadSetting<'_>) -> ResourceShares {
-    let small = if setting.misses.code_curve.is_flat_zero() {
-        CURVE_KIB[0] * KIB
-    } else {
-        0.0
-    };
+    let fits = setting.misses.code_curve.is_flat_zero();
+    let small = if fits { CURVE_KIB[0] * KIB } else { 0.0 };
     ResourceShares {
         code: [0.0, small, small, small],
         window: setting.window.alone,
@@ -497,11 +494,7 @@ impl SolverState<'_> {
             window: held.window,
             mlp: terms.mlp,
             l1d_bytes: held_bytes(0),
-            l2_bytes: if setting.core.l2.is_some() {
-                held_bytes(1)
-            } else {
-                0.0
-            },
+            l2_bytes: held_bytes(1),
             llc_bytes: held_bytes(2),
             lock: self.locks[i],
         }
@@ -555,18 +548,14 @@ pub(super) fn restrain(chip: &Chip, sharing: &SharedStructures<'_>, solution: &m
     for ((running, rates), core) in threads.zip(cores) {
         let load = core.max(nodes[running.demand.home_node]);
         if load > 1.0 {
-            slow_down(rates, load);
+            rates.stack.dispatch += rates.cpi * (load - 1.0);
+            rates.cpi *= load;
+            rates.ips /= load;
         }
     }
     for used in &mut solution.memory_utilisation {
         *used = used.min(1.0);
     }
-}
-
-fn slow_down(rates: &mut ThreadRates, load: f64) {
-    rates.stack.dispatch += rates.cpi * (load - 1.0);
-    rates.cpi *= load;
-    rates.ips /= load;
 }
 
 /// Use of the fullest resource of each thread's core, 1 when it is full.
@@ -581,11 +570,8 @@ pub(super) fn core_loads(sharing: &SharedStructures<'_>, rates: &[ThreadRates]) 
                 *used += per_cycle * each;
             }
         }
-        let shares = used
-            .iter()
-            .zip(supply.resources)
-            .map(|(used, of)| used / of);
-        let fullest = shares.fold(0.0, f64::max);
+        let shares = used.iter().zip(supply.resources);
+        let fullest = shares.fold(0.0, |most: f64, (used, of)| most.max(used / of));
         for &i in members {
             loads[i] = fullest;
         }

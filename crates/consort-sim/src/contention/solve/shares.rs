@@ -11,8 +11,8 @@ use super::SolverState;
 use crate::contention::buffers::{
     FIRST_QUEUE, MOST_BUFFERS, Pressure, QueueClaim, queue_share, window_share,
 };
-use crate::contention::claims::{Claim, MAX_WAYS};
-use crate::contention::core_model::{DIVIDER_KINDS, UnitQueue};
+use crate::contention::claims::Claim;
+use crate::contention::core_model::{DIVIDER_KINDS, MAX_WAYS, UnitQueue};
 use crate::contention::dispatch::{LossShares, dispatch_rates, loss_shares};
 use crate::contention::layout::SharedStructures;
 use crate::contention::stations::{QueueingStation, Visitor, wait};
