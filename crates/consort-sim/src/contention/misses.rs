@@ -200,6 +200,8 @@ impl<'a> MissModel<'a> {
             None => (next * missed, next * missed * followed),
         };
         code[0] = l1i.max(code[1]);
+        // No miss brings more late lines than follow it; those beyond the measured bring as many.
+        let late_code = late_code.min(l1i * followed) + (code[0] - l1i) * followed;
         let whole = self.prefetch_effect;
         let effect = whole.min(whole * held.prefetching);
         let beyond = data[3];

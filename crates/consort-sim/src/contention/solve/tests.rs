@@ -1,4 +1,5 @@
-//! Promise: resting cores do not change the rates that the iteration settles at.
+//! Promises: resting cores do not change the rates that the iteration settles at, nor does what is
+//! known of phases from other sets.
 
 use super::*;
 use crate::contention::Demand;
@@ -67,4 +68,23 @@ fn cores_wake_when_all_rest_or_last() {
     assert!(state.wake(true) && !state.rests[0]);
     state.rests.fill(true);
     assert!(state.wake(false) && !state.rests.contains(&true));
+}
+
+#[test]
+fn known_phases_change_no_bit_of_a_solution() {
+    for (machine, smt) in [("power8", 4), ("acmp-1+3", 1), ("core-i9-12900k", 2)] {
+        let chip = Chip::new(&presets::find(machine).unwrap(), Some(smt)).unwrap();
+        let solver = Solver::new(Arc::new(chip));
+        let mut demands = demands(solver.chip(), 3);
+        let mut known = KnownPhases::default();
+        // The same phases at another intensity, and with fewer threads on some cores.
+        for (intensity, first) in [(1.0, 0), (1.3, 0), (0.8, 1), (0.8, 3)] {
+            demands.iter_mut().for_each(|d| d.intensity = intensity);
+            let running = &running(&demands)[first..];
+            assert_eq!(
+                solver.solve_with(&mut known, running),
+                solver.solve(running)
+            );
+        }
+    }
 }
