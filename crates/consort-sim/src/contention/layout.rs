@@ -356,39 +356,35 @@ fn stations(chip: &Chip, running: &[RunningThread<'_>], places: &[PuPlace]) -> V
     let spec = chip.spec();
     let line = f64::from(spec.memory.line_bytes);
     let home = |i: usize| running[i].demand.home_node;
+    let buses = f64::from(spec.interconnect.buses.unwrap_or(1));
     let mut all = Vec::new();
-    let mut add = |(bandwidth_gb_s, servers): (f64, f64), visits: &dyn Fn(usize) -> bool| {
+    let mut add = |gb_s: f64, servers: f64, carries_llc, visits: &dyn Fn(usize) -> bool| {
         all.push(SharedStation {
             station: QueueingStation {
-                lines_per_s: bandwidth_gb_s * servers * GB / line,
-                service_s: line / (bandwidth_gb_s * GB),
+                lines_per_s: gb_s * servers * GB / line,
+                service_s: line / (gb_s * GB),
             },
             visitors: (0..running.len()).filter(|&i| visits(i)).collect(),
-            carries_llc: false,
-            slots_per_read: 1.0,
+            carries_llc,
+            slots_per_read: if carries_llc { buses } else { 1.0 },
         });
     };
     let domains = chip.domains();
     let controllers = f64::from(spec.memory.controllers_per_node);
     for node in 0..domains.nodes {
-        add((spec.memory.bandwidth_gb_s, controllers), &|i| {
-            home(i) == node
-        });
+        let visits = |i: usize| home(i) == node;
+        add(spec.memory.bandwidth_gb_s, controllers, false, &visits);
     }
-    let buses = f64::from(spec.interconnect.buses.unwrap_or(1));
     for package in 0..domains.packages {
+        let visits = |i: usize| places[i].package == package;
         let each = spec.interconnect.bandwidth_gb_s / buses;
-        add((each, buses), &|i| places[i].package == package);
+        add(each, buses, true, &visits);
     }
     if let Some(numa) = &spec.numa {
         for node in 0..domains.nodes {
             let visits = |i: usize| home(i) == node && places[i].node != node;
-            add((numa.link_bandwidth_gb_s, 1.0), &visits);
+            add(numa.link_bandwidth_gb_s, 1.0, false, &visits);
         }
-    }
-    for station in &mut all[domains.nodes..domains.nodes + domains.packages] {
-        station.carries_llc = true;
-        station.slots_per_read = buses;
     }
     all
 }

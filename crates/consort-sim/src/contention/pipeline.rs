@@ -249,8 +249,8 @@ impl ThreadSetting<'_> {
     /// mispredicted at random distances. No more is saved by an empty window than emptying it costs.
     /// Part of that cost is bounded: the longer wait of branches that are dispatched early. One
     /// misprediction more adds nothing to it, and must not save more than it adds; so that wait is
-    /// saved only as far as filling the window takes up to twice the rest. With `cycles` per
-    /// instruction, in which both limits have their part, the share begins at 0 without a jump.
+    /// saved only as far as filling the window takes up to twice the rest (estimated). With `cycles`
+    /// per instruction, in which both limits have their part, the share begins at 0 without a jump.
     fn full_window_share(&self, window: f64, cycles: f64, terms: &CycleTerms) -> f64 {
         let excess = cycles * self.limits.all - 1.0;
         if excess <= 0.0 || terms.misses.branch <= 0.0 {

@@ -77,9 +77,10 @@ fn known_phases_change_no_bit_of_a_solution() {
         let solver = Solver::new(Arc::new(chip));
         let mut demands = demands(solver.chip(), 3);
         let mut known = KnownPhases::default();
-        // The same phases at another intensity, and with fewer threads on some cores.
+        // The same phases at another intensity, on other cores, and with fewer threads on some.
         for (intensity, first) in [(1.0, 0), (1.3, 0), (0.8, 1), (0.8, 3)] {
             demands.iter_mut().for_each(|d| d.intensity = intensity);
+            demands.rotate_left(1);
             let running = &running(&demands)[first..];
             assert_eq!(
                 solver.solve_with(&mut known, running),
